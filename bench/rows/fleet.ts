@@ -8,7 +8,7 @@ import {
 	type TaskJob,
 	type TaskOutcome,
 } from '../../nodes/FlowTask/tasks/engine';
-import { DayAccounts } from '../../nodes/shared/dailyLimit/dayAccounts';
+import { DayCounts } from '../../nodes/shared/dailyLimit/dayCounts';
 import { badInput, fail, ok } from '../../nodes/shared/errors/failure';
 import type { Lane } from '../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../nodes/shared/retry/retry';
@@ -115,7 +115,7 @@ class Fleet {
 		const opened = table.open();
 		const place = { workflowId: 'w', nodeId: 'n' };
 		const settings = { node: place, timeZone: 'UTC', runId, most: 0 };
-		const daily = new DailyTasks(settings, opened, clock, new DayAccounts());
+		const daily = new DailyTasks(settings, opened, clock, new DayCounts());
 		const redact = redactor([]);
 		const recorder = new TaskRecorder(
 			{ executionId: runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task' },
@@ -132,7 +132,7 @@ class Fleet {
 			redact,
 			download: async () => fail({ kind: 'file', message: 'No task has a file', advice: '', expired: false }),
 			observers: [daily, recorder],
-			admit: async (job) => await daily.admit(job),
+			admit: async (job) => await daily.admit(job, async () => await recorder.claim(job)),
 			ending,
 		});
 		await recorder.flush();

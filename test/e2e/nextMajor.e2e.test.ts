@@ -9,7 +9,7 @@ import { batchService, pictures } from './batchService';
 import { packedTarball } from './packOnce';
 import { startRegistry } from './packageRegistry';
 import type { PackageRegistry } from './packageRegistry';
-import { killEveryN8n, LIKE_N8N_3, outputItems, readTemplate, startN8n } from './runner';
+import { failureOf, killEveryN8n, LIKE_N8N_3, outputItems, readTemplate, startN8n } from './runner';
 import type { RunningN8n } from './runner';
 import { platformAccount } from './stage';
 
@@ -95,4 +95,33 @@ it('makes images with the settings of n8n 3, as files of the execution', async (
 		expect.stringMatching(/^filesystem/),
 	]);
 	expect(n8n.log.errors()).toEqual([]);
+});
+
+it('lets no workflow call one that any workflow may call', async () => {
+	const start = {
+		...{ id: 'start', name: 'Start', type: 'n8n-nodes-base.executeWorkflowTrigger', typeVersion: 1.1 },
+		...{ position: [0, 0], parameters: { inputSource: 'passthrough' } },
+	};
+	const called = { nodes: [start], connections: {}, settings: { callerPolicy: 'any' } };
+	const workflow = await n8n.client.createWorkflow(
+		batchService({
+			path: 'any-caller',
+			answers: 'lastNode',
+			steps: [
+				{
+					id: 'call',
+					name: 'Call',
+					type: 'n8n-nodes-base.executeWorkflow',
+					typeVersion: 1.2,
+					position: [400, 0],
+					parameters: { source: 'parameter', workflowJson: JSON.stringify(called) },
+				},
+			],
+		}),
+	);
+	await n8n.client.activate(workflow);
+	await n8n.client.callWebhook('any-caller', { keys: ['a'] });
+	const [summary] = await n8n.client.listExecutions(workflow);
+	const execution = await n8n.client.getExecution(String(summary?.id));
+	expect(failureOf(execution)).toMatch(/cannot be called by this workflow/);
 });

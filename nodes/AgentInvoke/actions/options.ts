@@ -118,7 +118,7 @@ export const TURN_OPTIONS = defineOptions({
 								name: 'Tokens',
 								value: 'tokens',
 								description:
-									"As reported in the agent's usage. The turn that crosses the limit is still sent.",
+									"As reported in the agent's usage. It is known only afterwards, so turns in progress at the same time may exceed the limit.",
 							},
 							{ name: 'Turns', value: 'turns', description: 'Messages and answers to interrupts' },
 						],

@@ -11,7 +11,7 @@ import { LIVENESS } from '../../shared/dataTable/claims';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { isTimeZone } from '../../shared/dailyLimit/calendarDay';
-import { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
+import { DayCounts } from '../../shared/dailyLimit/dayCounts';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
 import { failInput, ok, type Result } from '../../shared/errors/failure';
@@ -84,7 +84,7 @@ const SESSIONS_NOT_WRITTEN =
 
 const TURNS_NOT_WRITTEN =
 	'Some turns could not be written to the Data Table flow_agent_turns, so their rows are missing there.';
-const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Limit per Day" undercounts.`;
+const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Limit per Day" allows no turns.`;
 
 /**
  * Runs an operation.
@@ -216,7 +216,7 @@ function openSessions(
 }
 
 /** The daily usage as counted by all executions of this n8n process together. */
-const DAY_ACCOUNTS = new DayAccounts();
+const DAY_COUNTS = new DayCounts();
 
 /** The turn log and the budget share a table, so it is looked up only once. */
 function openTurnLog(
@@ -238,8 +238,9 @@ function openTurnLog(
 	const owners = new TurnOwners({ workflowId, nodeId }, openTable(context, SESSION_TABLE));
 	const runId = randomUUID();
 	const settings = { workflowId, nodeId, node, timeZone, runId, executionId: context.getExecutionId() };
-	const turnLog = new TurnLog(settings, table, owners);
-	const budget = limit && new DailyBudget({ limit, timeZone, runId }, table, owners, clock, DAY_ACCOUNTS);
+	const turnLog = new TurnLog(settings, table, owners, clock);
+	const budget =
+		limit && new DailyBudget({ limit, timeZone, runId }, table, owners, turnLog, clock, DAY_COUNTS);
 	writeLast(
 		async () => {
 			const written = await turnLog.flush();

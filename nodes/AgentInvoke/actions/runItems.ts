@@ -8,6 +8,7 @@ import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { explainTable } from '../sessions/sessionStore';
+import { notAskedAgain } from '../turns/savedAnswer';
 import { notAsked } from '../turns/waitLimit';
 import { runTurns, type TurnEffects, type TurnOutcome } from '../turns/turn';
 import { payloadOf, previewOf, requestOf, type ReadTurn } from './itemTurn';
@@ -69,9 +70,8 @@ async function takeAll(
 	const turns = readable(prepared.values());
 	// An unreadable turn leaves its queue, so that later turns of the session do not wait for it.
 	for (const [itemIndex, item] of prepared) if (!item.ok) run.queued[itemIndex]?.slot?.leave();
-	const due = turns.filter(({ itemIndex, fingerprint }) => !run.memory.recall(itemIndex, fingerprint));
 	// If usage cannot be counted, nothing is sent.
-	const counted = await run.budget?.open(turns, due);
+	const counted = await run.budget?.open(turns);
 	if (counted?.ok === false) return counted;
 	await endUnasked(context.getInputData().length, prepared, chatStreamOf);
 	// No one watches a stopped execution, so its streams end, although answers to calls already sent are still read.
@@ -85,7 +85,11 @@ async function takeAll(
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if (turns.some(({ lacksKey }) => lacksKey)) showHint(context, NO_SESSION_KEY, 'info');
 	const hinted = run.cancelled() ? outcomes : await addSessionHints(run, outcomes);
-	const answered = hinted.map(({ turn, result }) => ({ ...turn, result }));
+	const answered = hinted.map(({ turn, calls, result }) => {
+		if (result.ok || calls.made > 0) return { ...turn, result };
+		const kept = run.memory.recall(turn.itemIndex, turn.fingerprint);
+		return { ...turn, result: fail(notAskedAgain(kept, result.failure)) };
+	});
 	const failed = [...prepared].flatMap(([itemIndex, item]) => (item.ok ? [] : [{ itemIndex, result: item }]));
 	const delivered = [...answered, ...failed].sort((one, other) => one.itemIndex - other.itemIndex);
 	if (delivered.every(({ result }) => result.ok)) run.memory.clear();

@@ -1,11 +1,10 @@
 import { digestOf } from '../../shared/dailyLimit/calendarDay';
 import { NEVER_MS } from '../../shared/dataTable/cells';
 import { ClaimLock, type LockParts } from '../../shared/dataTable/claimLock';
-import { hasNoTables } from '../../shared/dataTable/failures';
+import { hasNoTables, orWithout } from '../../shared/dataTable/failures';
 import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/run/clock';
-import { sentence } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { SessionOwners } from './sessionOwners';
 import { claimCells, sessionIn, statusOf, type SessionSettings, type SessionWish } from './sessionRows';
@@ -285,6 +284,6 @@ export function explainTable<T>(result: Result<T>): Result<T> {
 	const { failure } = result;
 	return fail({
 		...failure,
-		advice: `Nothing was sent. ${sentence(failure.advice)} Without Data Tables, set "Session" to "By ID" or "New Each Time".`,
+		advice: `Nothing was sent. ${orWithout(failure, 'Without Data Tables, set "Session" to "By ID" or "New Each Time".')}`,
 	});
 }

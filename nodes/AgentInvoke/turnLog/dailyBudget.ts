@@ -1,6 +1,6 @@
 import type { PreparableTable } from '../../shared/dataTable/table';
 import { DailyLimit, notCounted, type Countable } from '../../shared/dailyLimit/dailyLimit';
-import type { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
+import { NOTHING, type DayCounts } from '../../shared/dailyLimit/dayCounts';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
 import type { Clock } from '../../shared/run/clock';
@@ -12,6 +12,7 @@ import {
 	turnIdOf,
 	type EndedTurn,
 	type OwnedTurn,
+	type TurnLog,
 	type TurnOwners,
 } from './turnLog';
 
@@ -42,9 +43,10 @@ export class DailyBudget {
 		private readonly settings: BudgetSettings,
 		table: PreparableTable,
 		private readonly owners: TurnOwners,
+		private readonly log: Pick<TurnLog, 'claim'>,
 		clock: Clock,
 		/** Shared by all runs of this n8n process. */
-		accounts: DayAccounts,
+		counts: DayCounts,
 	) {
 		const { limit, timeZone } = settings;
 		const columns = { ownerDay: limit.per === 'node' ? 'nodeDay' : 'keyDay', id: 'turnId' };
@@ -52,36 +54,31 @@ export class DailyBudget {
 			{ ...limit, timeZone, option: OPTION },
 			{ table, columns, countedIn },
 			clock,
-			accounts,
+			counts,
 		);
 	}
 
-	/**
-	 * Reads what was already used and reserves turns for the first items: an item that is served early because its
-	 * session is free must not take the turn of an earlier item.
-	 * @param due the turns not remembered from an earlier try, in the order of their items
-	 */
-	async open(turns: readonly OwnedTurn[], due: readonly OwnedTurn[]): Promise<Result<unknown>> {
+	/** Reads what was already used by the owners of these turns. */
+	async open(turns: readonly OwnedTurn[]): Promise<Result<undefined>> {
 		const loaded = this.settings.limit.per === 'key' ? await this.owners.load(turns) : ok(undefined);
-		if (!loaded.ok) return fail(notCounted(loaded.failure, { option: OPTION }));
-		const countable = (turn: OwnedTurn): Countable => this.countable(turn);
-		return await this.limit.open(turns.map(countable), due.map(countable));
+		if (!loaded.ok) return fail(notCounted(loaded.failure, OPTION));
+		return await this.limit.open(turns.map((turn) => this.countable(turn)));
 	}
 
-	/** Fails if a turn must not be taken; called right before it is sent. */
+	/** Fails if a turn must not be taken, or cannot be recorded; called right before it is sent. */
 	async admit(turn: OwnedTurn): Promise<Result<undefined>> {
-		return await this.limit.admit(this.countable(turn));
+		const day = await this.limit.admit(this.countable(turn));
+		if (!day.ok) return day;
+		const claimed = await this.log.claim(turn, day.value);
+		return claimed.ok ? claimed : fail(notCounted(claimed.failure, OPTION));
 	}
 
-	/** Counts a finished turn, or gives back the reservation of one that never ran. */
+	/** Counts a finished turn, unless it never ran. */
 	ended(turn: EndedTurn): void {
-		if (!mayHaveRun(turn)) {
-			this.limit.giveBack(this.countable(turn));
-			return;
-		}
+		const isCounted = mayHaveRun(turn);
 		const tokens = tokensOf(turn);
-		if (tokens === undefined) this.unreported++;
-		this.limit.count(this.countable(turn), tokens ?? 0);
+		if (isCounted && tokens === undefined) this.unreported++;
+		this.limit.ended(this.countable(turn), isCounted ? { count: 1, tokens: tokens ?? 0 } : NOTHING);
 	}
 
 	/** Called when the run is over. @param isWritten whether its turns are in the table */

@@ -1,9 +1,12 @@
 import { cellText, keyText } from '../../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../../shared/dataTable/table';
 import { dayOf, digestOf, nodeOwner, ownerDay, type NodeIds } from '../../shared/dailyLimit/calendarDay';
-import type { Used } from '../../shared/dailyLimit/dayAccounts';
+import { NOTHING, type Used } from '../../shared/dailyLimit/dayCounts';
 import { ok, type Result } from '../../shared/errors/failure';
+import { BackgroundWriter } from '../../shared/run/backgroundWriter';
 import { countTokens } from '../../shared/run/budgetMessages';
+import type { Clock } from '../../shared/run/clock';
+import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
 import { jsonText, type Json } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { TurnResult } from '../turns/savedAnswer';
@@ -12,8 +15,8 @@ import { nameOfSession } from '../sessions/sessionOwners';
 import type { SessionChoice } from '../turns/turn';
 
 /**
- * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. The node never
- * changes a row, and counts budgets from the rows.
+ * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Budgets are counted
+ * from its rows.
  */
 export const TURN_TABLE: TableSpec = {
 	name: 'flow_agent_turns',
@@ -51,6 +54,7 @@ export interface OwnedTurn {
 	readonly itemIndex: number;
 	readonly client: { readonly agent: string };
 	readonly session: SessionChoice;
+	readonly isResume: boolean;
 }
 
 /**
@@ -120,7 +124,6 @@ interface TurnLogSettings extends NodeIds {
 }
 
 export interface EndedTurn extends OwnedTurn {
-	readonly isResume: boolean;
 	readonly result: Result<TurnResult>;
 	readonly calls: TurnCalls;
 	/** Whether the execution was stopped before the turn ended. */
@@ -132,50 +135,112 @@ export interface EndedTurn extends OwnedTurn {
 const TEXT_CHARS = 300;
 const USAGE_CHARS = 2_000;
 
-/** Records the turns of a node run, and writes them together when the run ends. */
+/** How long ended turns wait to be written together, while a limited run lasts. */
+const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
+/** What a row says of a turn that is about to be taken, in case its end is never written. */
+const CLAIMED = { sessionId: '', outcome: 'unclear', mayHaveRun: true, attempts: 0 } as const;
+
+/**
+ * Records the turns of a node run. They are written together when the run ends; if they are limited, also while it lasts,
+ * so that other processes count them.
+ */
 export class TurnLog {
-	private readonly turns: EndedTurn[] = [];
+	private ended: EndedTurn[] = [];
+	/** The days of turns that are limited, by item. */
+	private readonly days = new Map<number, string>();
+	/** Items that may have a row although their end is not written. */
+	private readonly claimed = new Set<number>();
+	/** Claimed items for which nothing was sent. */
+	private readonly idle = new Set<number>();
+	/** Whether the last row was added without a failure. */
+	private isWritable = false;
+	private proof: Promise<Result<undefined>> | undefined;
+	private readonly writer: BackgroundWriter;
 
 	constructor(
 		private readonly settings: TurnLogSettings,
 		private readonly table: DataTable,
 		private readonly owners: TurnOwners,
-	) {}
+		private readonly clock: Clock,
+	) {
+		this.writer = new BackgroundWriter(clock, {
+			isBehind: () => this.ended.length + this.idle.size > 0,
+			write: async () => await this.write(),
+			pauseMs: (failures) => growingPauseMs(INTERVALS, failures + 1),
+		});
+	}
+
+	/**
+	 * Records a limited turn that is about to be taken. Unless the last write has just shown that the table can be written,
+	 * a row is written first; turns that come meanwhile share the outcome.
+	 */
+	async claim(turn: OwnedTurn, day: string): Promise<Result<undefined>> {
+		this.days.set(turn.itemIndex, day);
+		if (this.isWritable) return ok(undefined);
+		return await (this.proof ??= this.writeClaim(turn, day).finally(() => {
+			this.proof = undefined;
+		}));
+	}
 
 	/**
 	 * Records a turn for which a call was sent or a saved answer was replayed. An answer recalled from an earlier try
 	 * already has its row.
 	 */
 	add(turn: EndedTurn): void {
-		const isReplayed = turn.result.ok && turn.result.value.replayed && !turn.result.value.recalled;
-		if (turn.calls.made > 0 || isReplayed) this.turns.push(turn);
+		const { itemIndex, result, calls } = turn;
+		const isReplayed = result.ok && result.value.replayed && !result.value.recalled;
+		if (calls.made > 0 || isReplayed) this.ended.push(turn);
+		else if (this.claimed.has(itemIndex)) this.idle.add(itemIndex);
+		if (this.days.has(itemIndex)) this.writer.start();
 	}
 
 	/** Writes what was recorded; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
-		const turns = this.turns.splice(0);
+		return await this.writer.flush();
+	}
+
+	private async writeClaim(turn: OwnedTurn, day: string): Promise<Result<undefined>> {
+		// Even if the write fails, it may have been carried out.
+		this.claimed.add(turn.itemIndex);
+		const startedAt = new Date(this.clock.wallNow()).toISOString();
+		const inserted = await this.table.insert([{ ...this.originOf(turn, day), ...CLAIMED, startedAt }]);
+		this.isWritable = inserted.ok;
+		return inserted;
+	}
+
+	private async write(): Promise<Result<undefined>> {
+		const turns = this.ended;
+		this.ended = [];
 		// If the sessions cannot be read, a turn in a session given by ID counts for the session itself.
 		await this.owners.load(turns);
-		return await this.table.insert(turns.map((turn) => this.rowOf(turn)));
+		const isClaimed = ({ itemIndex }: OwnedTurn): boolean => this.claimed.has(itemIndex);
+		const fresh = turns.filter((turn) => !isClaimed(turn));
+		const claimed = turns.filter(isClaimed);
+		const inserted = await this.table.insert(fresh.map((turn) => this.rowOf(turn)));
+		if (fresh.length > 0) this.isWritable = inserted.ok;
+		const changed = inserted.ok ? await this.change(claimed) : inserted;
+		if (!changed.ok) this.ended = [...(inserted.ok ? claimed : turns), ...this.ended];
+		const idle = [...this.idle];
+		const ids = idle.map((itemIndex) => turnIdOf(this.settings.runId, itemIndex));
+		const removed = changed.ok ? await this.table.remove('turnId', ids) : changed;
+		if (removed.ok) for (const itemIndex of idle) this.idle.delete(itemIndex);
+		return removed;
+	}
+
+	/** Writes the ends of turns into their rows. */
+	private async change(turns: readonly EndedTurn[]): Promise<Result<unknown>> {
+		const rows = turns.map((turn) => this.rowOf(turn));
+		return await this.table.swap(rows.map((row) => ({ where: { turnId: row.turnId ?? null }, cells: row })));
 	}
 
 	private rowOf(turn: EndedTurn): TableRow {
-		const { executionId, workflowId, nodeId, node, timeZone, runId } = this.settings;
-		const { itemIndex, client, isResume, calls, ended } = turn;
+		const { calls, ended } = turn;
 		const { nowMs, wallMs } = calls.started ?? ended;
 		const { sessionId, requestId, usage } = reportedOf(turn);
-		const day = dayOf(wallMs, timeZone);
+		const day = this.days.get(turn.itemIndex) ?? dayOf(wallMs, this.settings.timeZone);
 		return {
-			executionId,
-			workflowId,
-			nodeId,
-			day,
-			node: cellText(node, TEXT_CHARS),
-			item: itemIndex,
-			sessionKey: keyText(this.owners.keyOf(turn)),
+			...this.originOf(turn, day),
 			sessionId: cellText(sessionId, TEXT_CHARS),
-			agent: cellText(client.agent, TEXT_CHARS),
-			kind: isResume ? 'result' : 'message',
 			outcome: endOf(turn),
 			mayHaveRun: mayHaveRun(turn),
 			attempts: calls.made,
@@ -184,6 +249,22 @@ export class TurnLog {
 			usage: usageText(usage),
 			startedAt: new Date(wallMs).toISOString(),
 			ms: ended.nowMs - nowMs,
+		};
+	}
+
+	private originOf(turn: OwnedTurn, day: string) {
+		const { executionId, workflowId, nodeId, node, runId } = this.settings;
+		const { itemIndex, client, isResume } = turn;
+		return {
+			executionId,
+			workflowId,
+			nodeId,
+			day,
+			node: cellText(node, TEXT_CHARS),
+			item: itemIndex,
+			sessionKey: keyText(this.owners.keyOf(turn)),
+			agent: cellText(client.agent, TEXT_CHARS),
+			kind: isResume ? 'result' : 'message',
 			keyDay: ownerDay(this.owners.ownerOf(turn), day),
 			nodeDay: ownerDay(this.owners.nodeOwner, day),
 			turnId: turnIdOf(runId, itemIndex),
@@ -241,6 +322,6 @@ function usageText(usage: Json): string | null {
 
 /** What a row counts towards a budget. Cells are not trusted, since people can edit the table. */
 export function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): Used {
-	if (isCounted === false) return { count: 0, tokens: 0 };
+	if (isCounted === false) return NOTHING;
 	return { count: 1, tokens: countTokens(tokens ?? null) ?? 0 };
 }

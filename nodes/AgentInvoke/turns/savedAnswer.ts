@@ -151,6 +151,17 @@ export function recalledFrom(
 	return mayAsk ? undefined : fail(stillUnclear(textOf(unclear)));
 }
 
+/** Says of a turn that this try did not take that the agent may have run in an earlier one. */
+export function notAskedAgain(kept: JsonObject | undefined, failure: Failure): Failure {
+	if (kept?.unclear === undefined || failure.details?.mayHaveRun === true) return failure;
+	return {
+		...failure,
+		message: `The agent may have run for this item in an earlier try. This try did not ask it: ${failure.message}`,
+		advice: `Check the session on the platform before you run this item again. ${failure.advice}`,
+		details: { ...failure.details, mayHaveRun: true },
+	};
+}
+
 function stillUnclear(said: string): Failure {
 	return {
 		kind: 'unclear',

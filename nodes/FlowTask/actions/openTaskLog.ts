@@ -1,6 +1,6 @@
 import { randomUUID } from 'crypto';
 
-import { DayAccounts } from '../../shared/dailyLimit/dayAccounts';
+import { DayCounts } from '../../shared/dailyLimit/dayCounts';
 import { recordLifetime } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { ok, type Failure } from '../../shared/errors/failure';
@@ -8,6 +8,7 @@ import { showHint } from '../../shared/run/deliver';
 import { DailyTasks } from '../taskLog/dailyTasks';
 import { TaskRecorder } from '../taskLog/taskRecorder';
 import { TASK_TABLE } from '../taskLog/taskRows';
+import type { ObservedJob } from '../tasks/observer';
 import type { NodeRun } from './run';
 
 /** Runs with more tasks than this are recorded if "Record Tasks" is Automatic. */
@@ -17,7 +18,7 @@ const MOST_UNRECORDED = 10;
 const LONGEST_PREPARATION_MS = 5_000;
 
 /** Shared by all runs of this n8n process. */
-const DAY_ACCOUNTS = new DayAccounts();
+const DAY_COUNTS = new DayCounts();
 
 /**
  * Opens the table that records the tasks of this node run, if they are recorded. The table is created before the first
@@ -38,7 +39,7 @@ export async function openTaskLog(run: NodeRun, taskCount: number) {
 		},
 		table,
 		clock,
-		DAY_ACCOUNTS,
+		DAY_COUNTS,
 	);
 	const recorder = new TaskRecorder(
 		{ workflow, workflowId, executionId: context.getExecutionId(), node },
@@ -54,7 +55,8 @@ export async function openTaskLog(run: NodeRun, taskCount: number) {
 	// If this fails, so will the writes, which report it.
 	void table.prepare().then(() => prepared.abort());
 	await clock.sleep(LONGEST_PREPARATION_MS, AbortSignal.any([prepared.signal, signal]));
-	return { recorder, daily };
+	const admit = async (job: ObservedJob) => await daily.admit(job, async () => await recorder.claim(job));
+	return { recorder, daily, admit };
 }
 
 function isRecorded({ context, options }: NodeRun, taskCount: number): boolean {
@@ -70,6 +72,6 @@ function isRecorded({ context, options }: NodeRun, taskCount: number): boolean {
 function notRecorded({ message, advice }: Failure, isCounted: boolean): string {
 	const problem = `Not all tasks could be recorded in flow_task_runs, so rows there may be missing or out of date. ${message}. ${advice}`;
 	return isCounted
-		? `${problem} Until the table can be written again, "Max Tasks per Day" undercounts.`
+		? `${problem} Until the table can be written again, "Limit per Day" allows no tasks.`
 		: `${problem} To do without the table, set "Record Tasks" to Never.`;
 }

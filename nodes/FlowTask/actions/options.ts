@@ -92,6 +92,17 @@ export const TASK_OPTIONS = defineOptions({
 		description:
 			'Whether to add the request body to the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
 	},
+	maxTasksPerDay: {
+		displayName: 'Limit per Day',
+		name: 'maxTasksPerDay',
+		isLimit: true,
+		isBudget: true,
+		type: 'number',
+		default: 0,
+		typeOptions: { minValue: 0, maxValue: 1_000_000 },
+		description:
+			'How many tasks this node may create in a day, across all executions; further items fail without a task. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
+	},
 	maxFailures: {
 		displayName: 'Max Failures',
 		name: 'maxFailures',
@@ -131,17 +142,6 @@ export const TASK_OPTIONS = defineOptions({
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
 			'The budget of one run: with more tasks than this, nothing is submitted at all. 0 means no limit.',
-	},
-	maxTasksPerDay: {
-		displayName: 'Max Tasks per Day',
-		name: 'maxTasksPerDay',
-		isLimit: true,
-		isBudget: true,
-		type: 'number',
-		default: 0,
-		typeOptions: { minValue: 0, maxValue: 1_000_000 },
-		description:
-			'How many tasks this node may create in a day, across all executions; further items fail without a task. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',

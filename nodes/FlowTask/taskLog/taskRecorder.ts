@@ -20,29 +20,39 @@ const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_0
 const REST_PER_CHANGE_MS = 50;
 /** Rows are updated less often in a long run: they may be out of date by a 20th of its duration so far. */
 const REST_PER_RUN_MS = 1 / 20;
-/** With more changes than this, rows are replaced: a change takes n8n 40 ms, and replacing hundreds of rows 200 ms. */
-const REPLACED_ABOVE = 5;
-
 interface LoggedTask extends RowFacts {
 	readonly source: TaskSource;
+	taskId: string;
+	submittedAtMs: number | undefined;
 	cells: TaskCells;
-	/** The cells as written to the table, as JSON. */
+	/** What the table has of the task, as `contentOf` returns it. */
 	written: string;
-	/** The keys of the task's rows; `undefined` until the rows are looked up. */
+	/**
+	 * The keys of all rows that the task may have, since a failed write may have been carried out; `undefined` until the
+	 * rows of a task that existed before this run are looked up.
+	 */
 	rowKeys: readonly string[] | undefined;
 	/** Whether the table lists the task for this execution, or need not do so. */
 	isListed: boolean;
+	/** Whether a person has deleted the task's row. */
+	isDeleted: boolean;
 }
 
 /**
  * Writes a row for each task of a node run soon after its ID is known, and keeps the rows up to date, with at most one
- * write every two seconds. A write that fails never fails the run.
+ * write every two seconds. Rows of this run are replaced by new ones; rows of earlier runs are changed in place, because
+ * their runs may still replace them. A write that fails never fails a run that only records.
  */
 export class TaskRecorder implements TaskObserver {
 	private readonly entries = new Map<ObservedJob, LoggedTask>();
+	/** The keys of rows to remove. */
+	private readonly leaving = new Set<string>();
 	private readonly runKey = randomUUID().slice(0, 13);
 	private rowsMade = 0;
 	private readonly writer: BackgroundWriter;
+	/** Whether the last row was added without a failure. */
+	private isWritable = false;
+	private proof: Promise<Result<undefined>> | undefined;
 	private firstWriteMs: number | undefined;
 	private lastWriteMs = -Infinity;
 	private nextChangeMs = -Infinity;
@@ -57,14 +67,35 @@ export class TaskRecorder implements TaskObserver {
 		},
 	) {
 		this.writer = new BackgroundWriter(parts.clock, {
-			isBehind: () => [...this.entries.values()].some(isStale),
+			isBehind: () => this.leaving.size > 0 || [...this.entries.values()].some(isStale),
 			write: async (isLast) => await this.write(isLast),
 			pauseMs: (failures) => this.restMs(failures),
 		});
 	}
 
+	/**
+	 * Records a task that is about to be submitted. Unless the last write has just shown that the table can be written,
+	 * the row is written first; submits that come meanwhile share the outcome.
+	 */
+	async claim(job: ObservedJob): Promise<Result<undefined>> {
+		this.open(job, { taskId: '', source: 'made' }).cells = { status: 'unclear', error: '' };
+		this.writer.start();
+		if (this.isWritable) return ok(undefined);
+		return await (this.proof ??= this.writer.now().finally(() => {
+			this.proof = undefined;
+		}));
+	}
+
 	began(job: ObservedJob, task: BegunTask): void {
-		this.open(job, task);
+		const claimed = this.entries.get(job);
+		if (claimed && task.source === 'made') {
+			claimed.taskId = task.taskId;
+			claimed.submittedAtMs = task.submittedAtMs;
+			claimed.cells = { error: '' };
+		} else {
+			this.withdraw(job);
+			this.open(job, task);
+		}
 		this.writer.start();
 	}
 
@@ -79,9 +110,12 @@ export class TaskRecorder implements TaskObserver {
 		const mayExist = end.failure?.details?.mayExist === true;
 		const known = this.entries.get(job);
 		if (!known && !mayExist) return;
-		const entry =
-			known ?? this.open(job, { taskId: '', source: 'made', submittedAtMs: this.parts.clock.wallNow() });
-		entry.cells = cellsAtEnd(entry.cells, end, this.parts.redact);
+		if (end.taskId === undefined && !mayExist) this.withdraw(job);
+		else {
+			const submittedAtMs = this.parts.clock.wallNow();
+			const entry = known ?? this.open(job, { taskId: '', source: 'made', submittedAtMs });
+			entry.cells = cellsAtEnd(entry.cells, end, this.parts.redact);
+		}
 		this.writer.start();
 	}
 
@@ -98,12 +132,19 @@ export class TaskRecorder implements TaskObserver {
 			submittedAtMs,
 			counted: this.parts.daily.countOf(job),
 			cells: source === 'made' ? { error: '' } : {},
-			written: '{}',
+			written: '',
 			rowKeys: source === 'made' ? [] : undefined,
 			isListed: false,
+			isDeleted: false,
 		};
 		this.entries.set(job, entry);
 		return entry;
+	}
+
+	/** Takes back the row of a submit that made no task of its own. */
+	private withdraw(job: ObservedJob): void {
+		for (const key of this.entries.get(job)?.rowKeys ?? []) this.leaving.add(key);
+		this.entries.delete(job);
 	}
 
 	private restMs(failures: number): number {
@@ -113,16 +154,15 @@ export class TaskRecorder implements TaskObserver {
 
 	private async write(isLast: boolean): Promise<Result<undefined>> {
 		const { clock } = this.parts;
-		this.lastWriteMs = clock.now();
-		this.firstWriteMs ??= this.lastWriteMs;
+		const beganMs = (this.lastWriteMs = clock.now());
+		this.firstWriteMs ??= beganMs;
 		const found = await this.find();
 		if (!found.ok) return found;
-		const inserted = await this.insert();
-		if (!inserted.ok) return inserted;
-		const beganMs = clock.now();
-		if (!isLast && beganMs < this.nextChangeMs) return inserted;
-		const replaced = await this.replace();
+		const isChange = isLast || beganMs >= this.nextChangeMs;
+		const replaced = await this.replace(isChange);
 		if (!replaced.ok) return replaced;
+		const removed = await this.removeLeaving();
+		if (!removed.ok || !isChange) return removed;
 		const changed = await this.change();
 		if (!changed.ok) return changed;
 		const endedMs = clock.now();
@@ -147,95 +187,91 @@ export class TaskRecorder implements TaskObserver {
 			entry.rowKeys = rows.map(({ rowKey }) => textOrNumber(rowKey)).filter(Boolean);
 			const times = { ...timeIn('startedAt', rows), ...timeIn('finishedAt', rows) };
 			entry.cells = { ...entry.cells, ...times };
-			entry.written = JSON.stringify(times);
 			// A task that was given by ID belongs to the execution that made it.
 			entry.isListed =
 				rows.some(({ executionId }) => executionId === this.origin.executionId) ||
 				(entry.source === 'given' && rows.length > 0);
+			if (entry.isListed) entry.written = contentOf({ taskId: entry.taskId, cells: times });
 		}
 		return ok(undefined);
 	}
 
-	private async insert(): Promise<Result<undefined>> {
-		// A task that began while rows were looked up may have some, too.
-		const unlisted = [...this.entries.values()].filter(({ isListed, rowKeys }) => !isListed && rowKeys);
-		const added = this.newRows(unlisted);
-		if (added.length === 0) return ok(undefined);
-		const inserted = await this.parts.table.insert(added.map(({ row }) => row));
-		if (!inserted.ok) return inserted;
-		for (const { entry, cells, oldKeys } of added) {
-			// Rows that were there before still lack these cells.
-			if (oldKeys.length === 0) entry.written = JSON.stringify(cells);
-			entry.isListed = true;
-		}
-		return inserted;
-	}
-
-	private newRows(entries: readonly LoggedTask[]) {
-		return entries.map((entry) => {
-			const { rowKeys: oldKeys = [] } = entry;
-			const rowKey = `${this.runKey}-${this.rowsMade++}`;
-			// A failed write may have been carried out, so the next one changes or removes its row, too.
-			entry.rowKeys = [...oldKeys, rowKey];
-			const { cells } = entry;
-			return { entry, cells, oldKeys, rowKey, row: newRow(this.origin, entry, rowKey) };
-		});
-	}
-
 	/**
-	 * Replaces the rows of this run if that takes fewer statements than changing them. New rows are inserted first, so
-	 * that no ID is ever missing. Rows that cannot be read are left to `change`: rows that a person has deleted stay
-	 * deleted, and rows that a slow database does not show yet are updated.
+	 * Adds rows, and removes those that they replace. A row that a person has deleted stays deleted.
+	 * @param isChange whether to replace rows, too, and not only to add missing ones
 	 */
-	private async replace(): Promise<Result<undefined>> {
-		const { table } = this.parts;
-		const stale = [...this.entries.values()].filter(
-			(entry) => isStale(entry) && entry.source === 'made' && entry.isListed,
+	private async replace(isChange: boolean): Promise<Result<undefined>> {
+		const due = [...this.entries.values()].filter(
+			// A task that began while rows were looked up may have some, too.
+			(entry) => entry.rowKeys && isStale(entry) && (!entry.isListed || (isChange && isOwn(entry))),
 		);
-		if (alikeIn(stale).length <= REPLACED_ABOVE) return ok(undefined);
-		const read = await table.read('executionId', [this.origin.executionId]);
-		const present = new Set((read.ok ? read.value : []).map(({ rowKey }) => rowKey));
-		const replaced = this.newRows(
-			stale.filter(({ rowKeys = [] }) => rowKeys.some((key) => present.has(key))),
+		const added = due.map((entry) => {
+			const { rowKeys: before = [], isListed } = entry;
+			const rowKey = `${this.runKey}-${this.rowsMade++}`;
+			entry.rowKeys = [...before, rowKey];
+			const replaced = isOwn(entry) ? before : [];
+			const row = newRow(this.origin, entry, rowKey);
+			return { entry, isListed, before, replaced, rowKey, row, content: contentOf(entry) };
+		});
+		if (added.length === 0) return ok(undefined);
+		const gone = await this.parts.table.replace(
+			added.map(({ row }) => row),
+			added.flatMap(({ replaced }) => replaced),
 		);
-		if (replaced.length === 0) return ok(undefined);
-		const inserted = await table.insert(replaced.map(({ row }) => row));
-		if (!inserted.ok) return inserted;
-		const removed = await table.remove(
-			'rowKey',
-			replaced.flatMap(({ oldKeys }) => oldKeys),
-		);
-		if (!removed.ok) return removed;
-		for (const { entry, cells, rowKey } of replaced) {
-			entry.rowKeys = [rowKey];
-			entry.written = JSON.stringify(cells);
+		this.isWritable = gone.ok;
+		if (!gone.ok) return gone;
+		const present = new Set(gone.value.map(({ rowKey }) => rowKey));
+		for (const { entry, isListed, before, replaced, rowKey, content } of added) {
+			entry.isListed = true;
+			// Rows of other executions that were there before still lack these cells.
+			if (isOwn(entry) || before.length === 0) entry.written = content;
+			if (isOwn(entry)) entry.rowKeys = [rowKey];
+			entry.isDeleted = isListed && !replaced.some((key) => present.has(key));
+			if (entry.isDeleted) this.leaving.add(rowKey);
 		}
+		return ok(undefined);
+	}
+
+	private async removeLeaving(): Promise<Result<undefined>> {
+		const keys = [...this.leaving];
+		const removed = await this.parts.table.remove('rowKey', keys);
+		if (removed.ok) for (const key of keys) this.leaving.delete(key);
 		return removed;
 	}
 
-	/** Writes the current cells of stale entries into their rows; equal changes share a statement. */
+	/** Writes the cells of tasks that existed before into their rows; equal changes share a statement. */
 	private async change(): Promise<Result<undefined>> {
-		const sent = alikeIn([...this.entries.values()].filter(isStale)).map((entries) => {
-			const values = entries.flatMap(({ rowKeys = [] }) => rowKeys);
-			const { cells = {} } = entries[0] ?? {};
-			return { entries, cells, change: { values, cells: { ...cells } } };
-		});
-		const changes = sent.map(({ change }) => change).filter(({ values }) => values.length > 0);
-		const changed = await this.parts.table.updateAlike('rowKey', changes);
+		const stale = [...this.entries.values()].filter(
+			(entry) => entry.rowKeys && isStale(entry) && !isOwn(entry),
+		);
+		const sent = [...Map.groupBy(stale, ({ cells }) => JSON.stringify(cells)).values()].map((entries) => ({
+			values: entries.flatMap(({ rowKeys = [] }) => rowKeys),
+			cells: { ...entries[0]?.cells },
+			written: entries.map((entry) => ({ entry, content: contentOf(entry) })),
+		}));
+		const changed = await this.parts.table.updateAlike(
+			'rowKey',
+			sent.filter(({ values }) => values.length > 0),
+		);
 		if (!changed.ok) return changed;
-		for (const { entries, cells } of sent) for (const entry of entries) entry.written = JSON.stringify(cells);
+		for (const { written } of sent) for (const { entry, content } of written) entry.written = content;
 		return changed;
 	}
 }
 
-/** Whether the table lacks the task or its current cells. */
-function isStale(entry: LoggedTask): boolean {
-	return !entry.isListed || JSON.stringify(entry.cells) !== entry.written;
+/** Whether this run made the task's rows, and alone changes them. */
+function isOwn({ source }: LoggedTask): boolean {
+	return source === 'made';
 }
 
-/** Groups entries whose rows get the same cells. */
-function alikeIn(entries: readonly LoggedTask[]): LoggedTask[][] {
-	return [...Map.groupBy(entries, ({ cells }) => JSON.stringify(cells)).values()];
+/** Whether the table lacks the task or what is now known about it. */
+function isStale(entry: LoggedTask): boolean {
+	return !entry.isDeleted && (!entry.isListed || contentOf(entry) !== entry.written);
+}
+
+/** What of a task may change while this run follows it. */
+function contentOf({ taskId, cells }: Pick<LoggedTask, 'taskId' | 'cells'>): string {
+	return JSON.stringify([taskId, cells]);
 }
 
 function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {

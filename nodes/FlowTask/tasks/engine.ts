@@ -11,7 +11,7 @@ import type { Download } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
 import type { TaskInfo } from '../api/taskInfo';
-import { explainMistake, explainWatchEnd, type StopReason } from './failures';
+import { explainMistake, explainWatchEnd, notAgain, type StopReason } from './failures';
 import { DOWNLOADS_AT_ONCE, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskFacts, TaskObserver, TaskSource } from './observer';
 import type { FileSelection, TaskLabel } from './resultLinks';
@@ -179,8 +179,11 @@ class TaskRun {
 	async job(job: TaskJob): Promise<TaskOutcome> {
 		const result = await this.outcomeOf(job);
 		this.tell((observer) => observer.ended(job, result));
-		if (result.failure) this.countFailure(result.failure);
-		return result;
+		const { failure } = result;
+		if (!failure) return result;
+		this.countFailure(failure);
+		const lost = job.start.kind === 'submit' && result.taskId === undefined ? job.start.lost : undefined;
+		return lost ? { ...result, failure: notAgain(failure, lost.taskId) } : result;
 	}
 
 	private countFailure({ kind }: Failure): void {

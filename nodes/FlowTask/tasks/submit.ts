@@ -19,6 +19,8 @@ export interface SubmitStart {
 	readonly images: readonly ImageInput[];
 	/** With what will be sent, but without what differs in each run; left out if the item has no idempotency key. */
 	readonly idempotency?: { readonly key: string; readonly payload: string } | undefined;
+	/** Present if a submit of an earlier try got no clear answer; `taskId` if the answer named a task. */
+	readonly lost?: { readonly taskId?: string } | undefined;
 }
 
 /** An image that must be uploaded; its `image_id` becomes this input's value (§4.1, rule 5). */

@@ -1,6 +1,6 @@
 import type { TableColumn, TableSpec } from './workflow';
 import { badInput, type Failure } from '../errors/failure';
-import { excerpt, sentence } from '../text/json';
+import { excerpt, isJsonObject, sentence } from '../text/json';
 import { redactor } from '../text/redact';
 import { textOf } from '../text/textOf';
 
@@ -15,8 +15,6 @@ export const NEVER_MADE =
 
 /** The table has been deleted since it was found. */
 export const TABLE_GONE = /could not be found in this project|could not find the data table/i;
-/** Rows were added or removed between two pages of one answer. */
-export const PAGES_SHIFTED = /synchronization error/i;
 /** n8n cancelled the sub-execution, because the execution's timeout had passed. */
 export const TIMED_OUT = /cancell?ed because it timed out/i;
 
@@ -28,12 +26,17 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 		'Delete rows or tables that are no longer needed, or raise N8N_DATA_TABLES_MAX_SIZE_BYTES.',
 	],
 	[
+		TIMED_OUT,
+		'could not be used any more: the timeout of the workflow had passed',
+		'Raise "Timeout Workflow" in the settings of the workflow, or send it fewer items at a time.',
+	],
+	[
 		/unrecognized node type|module is disabled|proxy is not available|unknown (resource|operation)/i,
 		'cannot be used: this n8n has no Data Tables, or they are switched off',
 		'Update n8n, or remove "data-table" from N8N_DISABLED_MODULES.',
 	],
 	[
-		/read-only|permission|forbidden|not (have|allowed)|denied|may not be called/i,
+		/read-only|permission|forbidden|not (have|allowed)|denied|not be called/i,
 		'cannot be used: n8n does not allow it',
 		'Ask the administrator of n8n whether workflows of this project may use Data Tables.',
 	],
@@ -54,6 +57,12 @@ export function hasNoTables(failure: Failure): boolean {
 	return 'said' in failure && NEVER_MADE.test(textOf(failure.said));
 }
 
+/** The advice of a table's failure, with what to do without Data Tables unless only the time was too short. */
+export function orWithout(failure: Failure, remedy: string): string {
+	const isLate = 'said' in failure && TIMED_OUT.test(textOf(failure.said));
+	return isLate ? failure.advice : `${sentence(failure.advice)} ${remedy}`;
+}
+
 /** Redacts database errors, which may contain a row's values. */
 const hideTokens = redactor([]);
 
@@ -70,6 +79,13 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 		`${advice} The reason: ${sentence(excerpt(hideTokens(said), 300))}`,
 	);
 	return { ...failure, said };
+}
+
+/** @param columns as n8n lists them */
+export function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {
+	if (!Array.isArray(columns)) return [];
+	const types = new Map<unknown, unknown>(columns.filter(isJsonObject).map(({ name, type }) => [name, type]));
+	return table.columns.filter(({ name, type }) => types.get(name) !== type);
 }
 
 export function explainMissingColumns({ name }: TableSpec, missing: readonly TableColumn[]): TableFailure {

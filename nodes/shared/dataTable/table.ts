@@ -4,8 +4,8 @@ import { having, resultsOf, rowOf } from './cells';
 import {
 	explainTableFailure,
 	explainMissingColumns,
+	missingColumns,
 	NEVER_MADE,
-	PAGES_SHIFTED,
 	TABLE_GONE,
 	TIMED_OUT,
 	wordsOf,
@@ -15,6 +15,7 @@ import {
 	inlineWorkflow,
 	insertion,
 	listing,
+	PAGE_ROWS,
 	selection,
 	swapping,
 	thenReading,
@@ -29,6 +30,7 @@ import {
 	type TableSpec,
 	type Work,
 } from './workflow';
+import { readPages, VALUES_PER_READ } from './pages';
 import { removeLots, type Lifetime } from './lifetime';
 import {
 	sharedTable,
@@ -40,7 +42,6 @@ import {
 import { partsOf } from '../run/batcher';
 import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
-import { isJsonObject } from '../text/json';
 
 export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
 
@@ -93,14 +94,8 @@ export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 
 /** Rows or values in one statement; SQLite accepts 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
-/** The size of a page. n8n reads larger answers page by page, and rows added or removed meanwhile shift the pages. */
-const PAGE_ROWS = 1000;
-/** How many values one read asks for: with a few rows per value, the answer usually fits on a page. */
-const VALUES_PER_READ = 300;
 /** Few values per update, because n8n evaluates each as an expression, which costs as much as a statement. */
 const VALUES_PER_CHANGE = 20;
-/** How many times to try a read whose pages keep shifting. */
-const READ_TRIES = 5;
 /** How many times to create a table and look for it, until it is found. */
 const CREATE_TRIES = 4;
 
@@ -138,32 +133,7 @@ class OpenTable implements PreparableTable {
 		column: string,
 		values: readonly CellValue[],
 	): TableResult<readonly TableRow[]> {
-		const rows = new Map<CellValue, TableRow>();
-		for (const part of partsOf([...new Set(values)], VALUES_PER_READ)) {
-			const read = await this.readPart(id, column, part);
-			if (!read.ok) return read;
-			for (const row of read.value) rows.set(row.id ?? rows.size, row);
-		}
-		return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
-	}
-
-	/** Splits a read whose answer takes several pages, because such an answer may lack rows. */
-	private async readPart(
-		id: string,
-		column: string,
-		values: readonly CellValue[],
-		tries = READ_TRIES,
-	): TableResult<readonly TableRow[]> {
-		const read = await this.runOn(id, selection('get', column, values));
-		const isWhole = read.ok && (read.value.length <= PAGE_ROWS || values.length === 1);
-		const isShifted = !read.ok && PAGES_SHIFTED.test(read.failure.said) && tries > 1;
-		if (isWhole || (!read.ok && !isShifted)) return read;
-		if (values.length === 1) return await this.readPart(id, column, values, tries - 1);
-		const half = Math.ceil(values.length / 2);
-		const first = await this.readPart(id, column, values.slice(0, half), tries);
-		if (!first.ok) return first;
-		const second = await this.readPart(id, column, values.slice(half), tries);
-		return second.ok ? ok([...first.value, ...second.value]) : second;
+		return await readPages(column, values, async (work) => await this.runOn(id, work));
 	}
 
 	async prepare(): TableResult<undefined> {
@@ -257,17 +227,21 @@ class OpenTable implements PreparableTable {
 		const rows = all.flatMap(({ row }) => (row ? [row] : []));
 		const gone = all.flatMap(({ rowKey }) => rowKey ?? []);
 		// Nothing goes before all that replaces it is there.
-		const added = await this.inParts(id, rows.slice(ROWS_AT_ONCE), insertion);
+		const added = await this.inParts(id, rows.slice(0, -ROWS_AT_ONCE), insertion);
 		if (!added.ok) return added;
-		const write = insertion(rows.slice(0, ROWS_AT_ONCE));
-		const work = thenRemoving(write, 'rowKey', gone.slice(0, ROWS_AT_ONCE));
-		const done = await this.runOn(id, work);
-		if (!done.ok && TIMED_OUT.test(done.failure.said)) {
-			const begun = await this.runOn(id, work, true);
-			return begun.ok ? ok(gone.map((rowKey) => ({ rowKey }))) : begun;
+		const removed: TableRow[] = [];
+		const [first = [], ...rest] = partsOf(gone, ROWS_AT_ONCE);
+		const works = [
+			thenRemoving(insertion(rows.slice(-ROWS_AT_ONCE)), 'rowKey', first),
+			...rest.map((part) => selection('deleteRows', 'rowKey', part)),
+		];
+		for (const work of works) {
+			const done = await this.write(id, work);
+			if (!done.ok) return done;
+			// After the execution's timeout, n8n does not say which rows were there.
+			removed.push(...(done.value ?? gone.map((rowKey) => ({ rowKey }))));
 		}
-		const rest = done.ok ? await this.remove('rowKey', gone.slice(ROWS_AT_ONCE)) : done;
-		return rest.ok ? done : rest;
+		return ok(removed);
 	}
 
 	private async thenRead<T>(
@@ -280,8 +254,7 @@ class OpenTable implements PreparableTable {
 		for (const part of partsOf(all, VALUES_PER_READ)) {
 			const keys = [...new Set(part.map(keyOf))];
 			const done = await this.runOn(id, thenReading(writing(part), 'entryKey', keys));
-			const mayLackRows = done.ok ? done.value.length > PAGE_ROWS : PAGES_SHIFTED.test(done.failure.said);
-			// The write is done; only the read is in doubt.
+			const mayLackRows = done.ok && done.value.length >= PAGE_ROWS;
 			const whole = mayLackRows ? await this.readAll(id, 'entryKey', keys) : done;
 			if (!whole.ok) return whole;
 			read.push(...whole.value);
@@ -312,14 +285,18 @@ class OpenTable implements PreparableTable {
 		workOn: (part: readonly T[]) => RowWork,
 	): TableResult<undefined> {
 		for (const part of partsOf(all, ROWS_AT_ONCE)) {
-			const work = workOn(part);
-			const done = await this.runOn(id, work);
-			if (done.ok) continue;
-			if (!TIMED_OUT.test(done.failure.said)) return done;
-			const begun = await this.runOn(id, work, true);
-			if (!begun.ok) return begun;
+			const done = await this.write(id, workOn(part));
+			if (!done.ok) return done;
 		}
 		return ok(undefined);
+	}
+
+	/** @returns undefined if the write was only begun, because the execution's timeout has passed */
+	private async write(id: string, work: RowWork): TableResult<TableRow[] | undefined> {
+		const done = await this.runOn(id, work);
+		if (done.ok || !TIMED_OUT.test(done.failure.said)) return done;
+		const begun = await this.runOn(id, work, true);
+		return begun.ok ? ok(undefined) : begun;
 	}
 
 	/** Removes expired rows in the background, even if no rows could be added, because a full table needs this most. */
@@ -419,10 +396,4 @@ class OpenTable implements PreparableTable {
 			return fail(explainTableFailure(this.table, wordsOf(error)));
 		}
 	}
-}
-
-function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {
-	if (!Array.isArray(columns)) return [];
-	const types = new Map<unknown, unknown>(columns.filter(isJsonObject).map(({ name, type }) => [name, type]));
-	return table.columns.filter(({ name, type }) => types.get(name) !== type);
 }

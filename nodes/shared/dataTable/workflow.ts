@@ -35,6 +35,9 @@ export interface RowWork {
 	readonly then?: Work | undefined;
 }
 
+/** The most rows in one answer: n8n reads more by offset, and rows added or removed meanwhile shift its pages. */
+export const PAGE_ROWS = 1_000;
+
 /** One statement for many rows, instead of two per row. */
 const IN_BULK = { optimizeBulk: true };
 /** The cells to write are the item itself. */
@@ -106,7 +109,7 @@ function sharedValue([first = null, ...others]: readonly CellValue[]): CellValue
 	return others.every((other) => other === first) ? first : null;
 }
 
-/** Reads or deletes the rows that have one of `values` in a column. */
+/** Reads the first page of the rows that have one of `values` in a column, by ID, or deletes all such rows. */
 export function selection(
 	operation: 'get' | 'deleteRows',
 	column: string,
@@ -116,16 +119,34 @@ export function selection(
 		parameters: {
 			operation,
 			...oneOf(column, values),
-			...(operation === 'get' && { returnAll: true }),
+			...(operation === 'get' && { limit: PAGE_ROWS }),
 		},
 		items: [{ v: [...values] }],
+	};
+}
+
+export interface PageStart {
+	readonly value: CellValue;
+	/** The ID after which the page begins. */
+	readonly after: CellValue;
+}
+
+/** Reads a page for each value of a column. */
+export function pageOf(column: string, starts: readonly PageStart[]): RowWork {
+	const conditions: RowCondition[] = [
+		{ column, condition: 'eq', value: null },
+		{ column: 'id', condition: 'gt', value: null },
+	];
+	return {
+		parameters: { operation: 'get', limit: PAGE_ROWS, ...allOf(conditions) },
+		items: starts.map(({ value, after }) => ({ v: [value, after] })),
 	};
 }
 
 /** A condition on a column of the table, or on one of n8n's own. */
 export interface RowCondition {
 	readonly column: string;
-	readonly condition: 'eq' | 'lt' | 'lte';
+	readonly condition: 'eq' | 'gt' | 'lt' | 'lte';
 	/** A time in ISO 8601 for n8n's own `createdAt` and `updatedAt`. */
 	readonly value: CellValue;
 }
@@ -141,9 +162,9 @@ export function meeting(
 	};
 }
 
-/** Makes a write also read, afterwards, all rows that have one of `digests` in a column. */
+/** Makes a write also read, afterwards, the first page of the rows that have one of `digests` in a column. */
 export function thenReading(write: RowWork, column: string, digests: readonly CellValue[]): RowWork {
-	return { ...write, then: { operation: 'get', ...oneOf(column, digests), returnAll: true } };
+	return { ...write, then: { operation: 'get', ...oneOf(column, digests), limit: PAGE_ROWS } };
 }
 
 /** Makes a write also remove, afterwards, the rows that have one of `ids` in a column; they are the result. */
@@ -220,7 +241,8 @@ export function inlineWorkflow(name: string, parameters: Work, then?: Work): IWo
 		},
 		settings: {
 			executionOrder: 'v1',
-			callerPolicy: 'any',
+			// It has the ID of its caller, so the caller is one. n8n 3 lets nobody call a workflow that says 'any'.
+			callerPolicy: 'workflowsFromSameOwner',
 			saveDataSuccessExecution: 'none',
 			saveDataErrorExecution: 'none',
 			saveExecutionProgress: false,

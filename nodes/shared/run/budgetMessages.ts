@@ -8,16 +8,15 @@ export interface SpentBudget {
 	readonly unit: 'tasks' | 'turns' | 'tokens';
 	/** What the limit applies to, e.g. `a run`. */
 	readonly scope: string;
+	/** How much is used or in progress. */
 	readonly taken: number;
-	/** What `taken` counts, e.g. `used so far`. */
-	readonly ofThem?: string;
 }
 
 /** Why nothing more is sent, as a sentence without its full stop. */
 export function budgetSpent(budget: SpentBudget): string {
-	const { option, most, unit, scope, taken, ofThem = 'used so far' } = budget;
+	const { option, most, unit, scope, taken } = budget;
 	const allowed = `${most} ${most === 1 ? unit.slice(0, -1) : unit}`;
-	return `"${option}" allows ${allowed} ${scope}; ${ofThem}: ${taken}`;
+	return `"${option}" allows ${allowed} ${scope}; used so far: ${taken}`;
 }
 
 /** Says that the budget counts no tokens where none were reported; empty if all were reported. */

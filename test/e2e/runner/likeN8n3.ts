@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+
 /**
  * The announced settings of n8n 3, as far as n8n 2 has them. n8n 3 blocks loopback, where the local platform listens, so
  * it is allowed here as an operator would allow a host.
@@ -12,4 +14,6 @@ export const LIKE_N8N_3 = {
 	N8N_CONCURRENCY_PRODUCTION_LIMIT: '20',
 	// This setting is for queue mode.
 	OFFLOAD_MANUAL_EXECUTIONS_TO_WORKERS: 'true',
+	// n8n 2 has no setting for what this does.
+	NODE_OPTIONS: `--require=${JSON.stringify(join(__dirname, 'denyAnyCaller.js'))}`,
 };

@@ -37,21 +37,20 @@ describe('a daily limit', () => {
 		);
 		expect(over.details).toMatchObject({ kind: 'notSubmitted', budget: { most: 2, used: 2 } });
 		expect(stage.platform.books().requests.invoke).toBe(3);
-		expect(operations()).toEqual(['list', 'create', 'list', 'get', 'insert']);
+		// The first turn has a row before it is sent, which then gets its end.
+		expect(operations()).toEqual(['list', 'create', 'list', 'get', 'insert', 'insert', 'update']);
 		const second = await stage.run([said('4'), said('2', 'ben'), said('3', 'ben')], withBudget({}), CONTINUE);
 		expect(messages(second).map((text) => text === 'answered')).toEqual([false, true, false]);
-		expect(operations().slice(5)).toEqual(['get', 'insert']);
+		expect(operations().slice(7)).toEqual(['get', 'insert', 'update']);
 		expect(stage.platform.books().invocations).toHaveLength(4);
 	});
 
-	test('per node lets the first items through, whatever their keys', async () => {
+	test('per node counts all turns together, whatever their keys', async () => {
 		const items = [said('1 [takes: 60]'), said('2'), said('3', 'ben'), said('4', 'carl')];
 		const run = await stage.run(items, withBudget({ per: 'node' }), CONTINUE);
-		expect(messages(run)).toEqual([
-			...['answered', 'answered'],
-			...[expect.stringContaining('a day for this node'), expect.stringContaining('a day for this node')],
-		]);
-		expect(stage.platform.books().sessions).toHaveLength(1);
+		const refused = messages(run).filter((text) => text !== 'answered');
+		expect(refused).toEqual(Array(2).fill(expect.stringContaining('a day for this node; used so far: 2')));
+		expect(stage.platform.books().invocations).toHaveLength(2);
 	});
 
 	test('in tokens counts the usage that the agent reports', async () => {
@@ -62,6 +61,17 @@ describe('a daily limit', () => {
 			/"Limit per Day" allows 3 tokens a day for the key "anna"; used so far: \d+/,
 		);
 		expect(stage.platform.books().invocations).toHaveLength(1);
+	});
+
+	test('that refuses a turn in a retry says that the agent may have run in the earlier try', async () => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', times: 1 });
+		const parameters = withBudget({ most: 1 }, { retries: 0, retryAmbiguous: true });
+		const run = await stage.run([said('hi')], parameters);
+		const again = await stage.harness.retry(run, stage.workflow(parameters));
+		expect(again.error?.message).toMatch(
+			/^The agent may have run for this item in an earlier try\. This try did not ask it: "Limit per Day" allows 1 turn a day/,
+		);
+		expect(stage.platform.books().requests.invoke).toBe(1);
 	});
 
 	test('counts turns that may have run, but not refused ones', async () => {
@@ -137,6 +147,27 @@ describe('a daily limit', () => {
 		expect(messages(items)).toEqual([expect.stringContaining('The Data Table "flow_agent_turns"')]);
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
+
+	test.each([0, 3])(
+		'takes no turn that cannot be recorded, in a table that takes %d more writes',
+		async (most) => {
+			let inserts = 0;
+			stage.tables.before = (operation) => {
+				if (operation === `insert ${TABLE}` && inserts++ >= most)
+					throw new Error('Data table size limit exceeded');
+			};
+			const runs = await Promise.all(
+				Array.from({ length: 20 }, async (_, index) => {
+					return await stage.run([said('hi', `key ${index}`)], withBudget({ per: 'node', most: 5 }));
+				}),
+			);
+			expect(stage.platform.books().requests.invoke).toBe(most);
+			const refused = runs.filter(({ status }) => status === 'error');
+			expect(refused).toHaveLength(20 - most);
+			const full = /^The Data Table "flow_agent_turns" is full/;
+			expect(refused.some(({ error }) => full.test(error?.message ?? ''))).toBe(true);
+		},
+	);
 
 	test('counts no preview', async () => {
 		await stage.run([said('hi')], { ...withBudget({}), options: { previewRequest: true } });

@@ -30,11 +30,9 @@ test('sixty concurrent executions create exactly as many tasks as the limit allo
 	expect(runs.filter(({ status }) => status === 'success')).toHaveLength(20);
 	expect(stage.tables.rows(TABLE)).toHaveLength(20);
 	const late = await stage.run(prompts(1), { operation: 'submit', ...limit(20) });
-	expect(late.error?.message).toBe(
-		'"Max Tasks per Day" allows 20 tasks a day for this node; used so far: 20',
-	);
+	expect(late.error?.message).toBe('"Limit per Day" allows 20 tasks a day for this node; used so far: 20');
 	expect(late.error?.description).toMatch(
-		/^The item was not run\. Raise "Max Tasks per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
+		/^Nothing was sent for this item\. Raise "Limit per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
 	);
 });
 
@@ -56,9 +54,7 @@ test('runs the first items up to the limit; the others fail with the limit, coun
 test('submits nothing if exceeding the limit would fail the run and lose its results', async () => {
 	await stage.run(prompts(1), limit(3));
 	const done = await stage.run(prompts(4), limit(3));
-	expect(done.error?.message).toBe(
-		'This run has 4 tasks, but "Max Tasks per Day" (3) leaves only 2 for today',
-	);
+	expect(done.error?.message).toBe('This run has 4 tasks, but "Limit per Day" (3) leaves only 2 for today');
 	expect(made()).toBe(1);
 	expect((await stage.run(prompts(2), limit(3))).status).toBe('success');
 });
@@ -82,7 +78,7 @@ test('does not count a refused submit, and uploads no image for items over the l
 	};
 	const slot = { nodeId: '6', parameter: 'text', source: 'binary', binaryPropertyName: 'data' };
 	const over = await stage.run([image], { ...limit(2), imageSlots: { slot: [slot] } });
-	expect(over.error?.message).toContain('"Max Tasks per Day" allows 2 tasks');
+	expect(over.error?.message).toContain('"Limit per Day" allows 2 tasks');
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
 
@@ -98,7 +94,7 @@ test('returns the existing task of a key when the limit is reached, and refuses 
 	const keyed = limit(1, { idempotencyKey: '={{ $json.prompt }}' });
 	await stage.run(prompts(1), keyed);
 	const again = await stage.run(prompts(2), keyed, CONTINUE);
-	expect(errors(again)).toEqual(['', expect.stringContaining('"Max Tasks per Day"')]);
+	expect(errors(again)).toEqual(['', expect.stringContaining('"Limit per Day"')]);
 	// The refused key can still be used, because nothing was sent with it.
 	expect(
 		(await stage.run(prompts(2), { limits: { ...(keyed.limits as object), maxTasksPerDay: 2 } })).status,
@@ -141,7 +137,7 @@ test.each([
 	const done = await stage.run(prompts(1), limit(5), { executeWorkflow: executeWorkflow() });
 	expect(done.error?.message).toContain('The Data Table "flow_task_runs"');
 	expect(done.error?.description).toContain(
-		'Nothing was sent, because the count for "Max Tasks per Day" is kept in Data Tables.',
+		'Nothing was sent, because the count for "Limit per Day" is kept in Data Tables.',
 	);
 	expect(made()).toBe(before);
 });
@@ -152,9 +148,59 @@ test('sends nothing if the table does not exist and cannot be created', async ()
 	};
 	const done = await stage.run(prompts(1), limit(5));
 	expect(done.error?.description).toContain(
-		'Nothing was sent, because the count for "Max Tasks per Day" is kept in Data Tables.',
+		'Nothing was sent, because the count for "Limit per Day" is kept in Data Tables.',
 	);
 	expect(made()).toBe(0);
+});
+
+/** A full table can be read. @param most how many writes it still takes */
+function fullAfter(most: number): void {
+	let inserts = 0;
+	stage.tables.before = (operation) => {
+		const isInsert = operation.startsWith('insert') && operation.endsWith(TABLE);
+		if (isInsert && inserts++ >= most) throw new Error('Data table size limit exceeded');
+	};
+}
+
+test.each([0, 3])(
+	'makes no task that cannot be recorded, in a table that takes %d more writes',
+	async (most) => {
+		await stage.run([], limit(5));
+		fullAfter(most);
+		const runs = await Promise.all(
+			Array.from(
+				{ length: 20 },
+				async () => await stage.run(prompts(1), { operation: 'submit', ...limit(5) }),
+			),
+		);
+		// Executions that claim at the same time share a write.
+		const { submit } = stage.platform.books().requests;
+		expect(submit).toBe(stage.tables.rows(TABLE).length);
+		expect(submit > 0).toBe(most > 0);
+		const refused = runs.filter(({ status }) => status === 'error');
+		expect(refused).toHaveLength(20 - submit);
+		const full = refused.filter(({ error }) => error?.message.includes('"flow_task_runs" is full'));
+		expect(full.length > 0).toBe(submit < 5);
+		for (const { error } of full)
+			expect(error?.description).toContain('Nothing was sent, because the count for');
+	},
+);
+
+test('makes no more tasks once the table is full', async () => {
+	fullAfter(1);
+	const done = await stage.run(prompts(30), limit(30, { maxInFlight: 1 }), CONTINUE);
+	// The first task was recorded before it was made; the failed write after it is noticed within two seconds.
+	expect(made()).toBeLessThan(30);
+	expect(errors(done).at(-1)).toContain('is full');
+});
+
+test('counts a submit without an answer, because it may have made a task', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
+	const first = await stage.run(prompts(1), limit(1), CONTINUE);
+	expect(errors(first)[0]).not.toBe('');
+	const second = await stage.run(prompts(1), limit(1), CONTINUE);
+	expect(errors(second)[0]).toContain('"Limit per Day" allows 1 task a day');
+	expect(stage.platform.books().requests.submit).toBe(1);
 });
 
 test('a preview counts nothing', async () => {

@@ -92,7 +92,7 @@ class MemoryDataTables implements DataTables {
 		const [parameters, then] = tableParameters(info.code);
 		const items = (options.inputData ?? []).map(({ json }) => json);
 		const steps = then ? `${text(parameters.operation)}, then ${text(then.operation)}` : '';
-		const isSweep = parameters.operation === 'get' && parameters.returnAll !== true;
+		const isSweep = parameters.operation === 'get' && JSON.stringify(parameters).includes('updatedAt');
 		const operation = `${steps || (isSweep ? 'sweep' : text(parameters.operation))} ${this.nameOf(parameters)}`;
 		this.operations.push(operation);
 		await this.before(operation);
@@ -118,9 +118,11 @@ class MemoryDataTables implements DataTables {
 			case 'insert':
 				return this.insert(table, parameters, items);
 			case 'get':
-				return unique(items.flatMap((item) => select(table, parameters, item)))
-					.filter((row) => !this.hides(Date.now() - Date.parse(text(row.createdAt)), row))
-					.slice(0, mostRows(parameters));
+				return items.flatMap((item) =>
+					select(table, parameters, item)
+						.filter((row) => !this.hides(Date.now() - Date.parse(text(row.createdAt)), row))
+						.slice(0, mostRows(parameters)),
+				);
 			case 'deleteRows': {
 				const gone = unique(items.flatMap((item) => select(table, parameters, item)));
 				table.rows = table.rows.filter((row) => !gone.includes(row));
@@ -239,9 +241,11 @@ function select(table: StoredTable, parameters: INodeParameters, item: IDataObje
 		return (row: DataTableRow): boolean => {
 			const cell = row[name] ?? null;
 			if (condition === 'eq') return cell === value;
-			if (condition !== 'lt' && condition !== 'lte') throw unknown(`the condition "${text(condition)}"`);
+			if (condition !== 'gt' && condition !== 'lt' && condition !== 'lte')
+				throw unknown(`the condition "${text(condition)}"`);
 			if (cell === null) return false;
 			const distance = numberIn(name, cell) - numberIn(name, value);
+			if (condition === 'gt') return distance > 0;
 			return condition === 'lt' ? distance < 0 : distance <= 0;
 		};
 	});
@@ -259,8 +263,7 @@ function numberIn(column: string, value: unknown): number {
 	return number;
 }
 
-function mostRows({ returnAll, limit }: INodeParameters): number {
-	if (returnAll === true) return Infinity;
+function mostRows({ limit }: INodeParameters): number {
 	if (typeof limit !== 'number') throw unknown('a read that n8n would end after 50 rows');
 	return limit;
 }

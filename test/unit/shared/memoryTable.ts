@@ -16,8 +16,8 @@ interface StoredRow {
 	readonly before?: FormerRow | undefined;
 }
 
-/** What happens to a call: it succeeds, or it fails before or after doing its work. */
-export type Mishap = 'none' | 'before' | 'after';
+/** What happens to a call: it succeeds, or it fails before or after doing its work, or between two statements. */
+export type Mishap = 'none' | 'before' | 'halfway' | 'after';
 
 /**
  * A table that behaves like PostgreSQL in "read committed": each statement is atomic and sees what is committed when it
@@ -112,9 +112,10 @@ export class MemoryTable {
 				}),
 			replace: async (rows, gone) => {
 				if (rows.length === 0) return ok([]);
-				return await this.call('replace', 'rowKey', async () => {
+				return await this.call('replace', 'rowKey', async (mishap) => {
 					await this.add(rows);
 					if (this.repeats()) await this.add(rows);
+					if (mishap === 'halfway') return [];
 					await this.delay();
 					const wanted = new Set<CellValue | undefined>(gone);
 					const before = this.all();
@@ -180,12 +181,14 @@ export class MemoryTable {
 	private visible(): TableRow[] {
 		const nowMs = this.clock.now();
 		this.removed = this.removed.filter(({ stored, atMs }) => this.hides(nowMs - atMs, stored.row));
-		return [...this.rows, ...this.removed.map(({ stored }) => stored)].flatMap(({ row, committed, committedAtMs, before }) => {
-			if (!committed) return [];
-			let seen: FormerRow | undefined = { row, atMs: committedAtMs, before };
-			while (seen && this.hides(nowMs - seen.atMs, seen.row)) seen = seen.before;
-			return seen ? [seen.row] : [];
-		});
+		return [...this.rows, ...this.removed.map(({ stored }) => stored)].flatMap(
+			({ row, committed, committedAtMs, before }) => {
+				if (!committed) return [];
+				let seen: FormerRow | undefined = { row, atMs: committedAtMs, before };
+				while (seen && this.hides(nowMs - seen.atMs, seen.row)) seen = seen.before;
+				return seen ? [seen.row] : [];
+			},
+		);
 	}
 
 	private drop(isGone: (row: TableRow) => boolean): void {
@@ -203,15 +206,15 @@ export class MemoryTable {
 	private async call<T>(
 		name: string,
 		column: string | undefined,
-		work: () => Promise<T>,
+		work: (mishap: Mishap) => Promise<T>,
 	): Promise<Result<T>> {
 		this.calls.push(name);
 		const mishap = this.mishap(name, column);
 		await this.delay();
 		if (mishap === 'before') return fail(BROKEN);
-		const value = await work();
+		const value = await work(mishap);
 		await this.delay();
-		return mishap === 'after' ? fail(BROKEN) : ok(value);
+		return mishap === 'none' ? ok(value) : fail(BROKEN);
 	}
 }
 

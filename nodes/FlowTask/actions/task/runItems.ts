@@ -5,7 +5,6 @@ import { failRun } from '../../../shared/errors/nodeError';
 import { showHint } from '../../../shared/run/deliver';
 import { overBudget } from '../../../shared/run/frame';
 import { outcome, runTasks, type Delivery, type EngineSettings } from '../../tasks/engine';
-import type { ObservedJob } from '../../tasks/observer';
 import { emptyTexts } from '../../workflow/checks';
 import { deliver } from '../deliver';
 import { openProgress } from '../progress';
@@ -54,12 +53,11 @@ export async function runItems(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = isDoomed ? [] : jobs;
-	const { daily, recorder } = await openTaskLog(run, due.length);
+	const { daily, recorder, admit } = await openTaskLog(run, due.length);
 	const counted = await daily?.open(due, !context.continueOnFail());
 	if (counted?.ok === false) return failRun(context, counted.failure);
 	const progress = openProgress(run, due.length);
 	const observers = [daily, recorder, progress].filter((one) => one !== undefined);
-	const admit = daily && (async (job: ObservedJob) => await daily.admit(job));
 	const outcomes = await runTasks(jobs, settings, { ...run, observers, admit });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));

@@ -1,12 +1,15 @@
 import { DailyBudget, type BudgetLimit } from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
-import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
+import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
 import {
+	TURN_TABLE,
 	TurnLog,
 	TurnOwners,
 	type EndedTurn,
 	type OwnedTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
+import { notCounted } from '../../../../nodes/shared/dailyLimit/dailyLimit';
+import { explainTableFailure } from '../../../../nodes/shared/dataTable/failures';
 import { sha256 } from '../../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
@@ -25,7 +28,7 @@ beforeEach(() => {
 const key = (name: string): SessionChoice => ({ kind: 'mapped', key: name });
 const byId = (id: string): SessionChoice => ({ kind: 'explicit', id });
 const due = (itemIndex: number, session: SessionChoice = key('anna'), agent = 'a'): OwnedTurn => ({
-	...{ itemIndex, session, client: { agent } },
+	...{ itemIndex, session, client: { agent }, isResume: false },
 });
 
 let runs = 0;
@@ -41,25 +44,25 @@ class Run {
 	readonly budget: DailyBudget;
 	private readonly turnLog: TurnLog;
 
-	/** @param accounts the accounts of its process */
-	constructor(limit: Partial<BudgetLimit>, place: Place = {}, accounts = new DayAccounts()) {
+	/** @param counts the counts of its process */
+	constructor(limit: Partial<BudgetLimit>, place: Place = {}, counts = new DayCounts()) {
 		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', runId: `run ${++runs}`, ...place };
 		const opened = table.open();
 		const usual = { per: 'key', unit: 'turns', most: 2 } as const;
 		const owners = new TurnOwners(settings, sessions.open());
+		this.turnLog = new TurnLog({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners, clock);
 		this.budget = new DailyBudget(
 			{ ...settings, limit: { ...usual, ...limit } },
 			opened,
 			owners,
+			this.turnLog,
 			clock,
-			accounts,
+			counts,
 		);
-		this.turnLog = new TurnLog({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners);
 	}
 
-	async open(turns: OwnedTurn[], answered: number[] = []): Promise<this> {
-		const due = turns.filter(({ itemIndex }) => !answered.includes(itemIndex));
-		const opened = await clock.run(this.budget.open(turns, due));
+	async open(turns: OwnedTurn[]): Promise<this> {
+		const opened = await clock.run(this.budget.open(turns));
 		expect(opened.ok).toBe(true);
 		return this;
 	}
@@ -108,7 +111,7 @@ test('the refusal states the limit and its use, where to raise it and when the c
 		kind: 'notSubmitted',
 		message: '"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
 		advice:
-			'The item was not run. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).',
+			'Nothing was sent for this item. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).',
 		details: {
 			budget: { per: 'key', unit: 'turns', most: 2, used: 2, day: '2030-01-01' },
 			freeFrom: '2030-01-02',
@@ -116,18 +119,18 @@ test('the refusal states the limit and its use, where to raise it and when the c
 	});
 });
 
-test('counting takes one read, however many items and keys there are', async () => {
+test('counting takes one read, and one row before the first turn, however many items and keys there are', async () => {
 	await takes(
 		{},
 		Array.from({ length: 200 }, (_, i) => due(i, key(`k${i % 50}`))),
 	);
-	expect(table.calls).toEqual(['read', 'insert']);
+	expect(table.calls).toEqual(['read', 'insert', 'insert', 'swap']);
 });
 
 describe('the turns left in a run', () => {
 	test('are not used by an item that already has its answer, nor by one that got a recorded answer', async () => {
 		const turns = [due(0), due(1), due(2), due(3)];
-		const run = await new Run({}).open(turns, [0]);
+		const run = await new Run({}).open(turns);
 		run.end(turns[0]!, { calls: callsMade(clock, 0), result: answer(null, { recalled: true }) });
 		run.end(turns[1]!, { calls: callsMade(clock, 0), result: answer(null, { replayed: true }) });
 		expect(await run.admits(turns[2]!)).toBe(true);
@@ -235,7 +238,7 @@ describe('a table that people or accidents changed', () => {
 	test('if it cannot be read, nothing is admitted, and the message says why', async () => {
 		table.mishap = () => 'before';
 		const { budget } = new Run({});
-		const opened = await clock.run(budget.open([due(0)], [due(0)]));
+		const opened = await clock.run(budget.open([due(0)]));
 		expect(opened).toMatchObject({
 			ok: false,
 			failure: {
@@ -247,6 +250,24 @@ describe('a table that people or accidents changed', () => {
 		});
 		expect((await clock.run(budget.admit(due(0)))).ok).toBe(false);
 	});
+});
+
+test('if the timeout of the workflow has passed, the message says so, and not to do without the table', async () => {
+	const late = explainTableFailure(TURN_TABLE, 'The execution was cancelled because it timed out');
+	const { advice } = notCounted(late, 'Limit per Day');
+	expect(advice).toContain('Raise "Timeout Workflow" in the settings of the workflow');
+	expect(advice).not.toContain('remove "Limit per Day"');
+});
+
+test('a turn counts for the day on which it was admitted, even if it is sent after midnight', async () => {
+	await clock.advance(12 * 3_600_000 - 1_000);
+	const run = await new Run({ most: 1 }).open([due(0)]);
+	expect(await run.admits(due(0))).toBe(true);
+	await clock.advance(2_000);
+	run.end(due(0));
+	await run.close();
+	expect(table.all()).toMatchObject([{ day: '2030-01-01', outcome: 'answered' }]);
+	expect(await takes({ most: 1 }, [due(0), due(1)])).toEqual([true, false]);
 });
 
 test('two runs at once in different processes do not see each other, and a third is refused', async () => {
@@ -265,9 +286,9 @@ test('two runs at once in different processes do not see each other, and a third
 describe('runs at the same time', () => {
 	const LIMIT = { most: 20 };
 	/** Opens sixty executions of one message each. */
-	async function sixty(accountsOf: (run: number) => DayAccounts): Promise<Run[]> {
-		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, accountsOf(run)));
-		await clock.run(Promise.all(all.map(async (run) => await run.budget.open([due(0)], [due(0)]))));
+	async function sixty(countsOf: (run: number) => DayCounts): Promise<Run[]> {
+		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, countsOf(run)));
+		await clock.run(Promise.all(all.map(async (run) => await run.budget.open([due(0)]))));
 		return all;
 	}
 
@@ -279,8 +300,8 @@ describe('runs at the same time', () => {
 	}
 
 	test('in one process do not exceed the limit one after another, whether or not the table shows their turns', async () => {
-		const accounts = new DayAccounts();
-		const all = await sixty(() => accounts);
+		const counts = new DayCounts();
+		const all = await sixty(() => counts);
 		let count = 0;
 		for (const [index, run] of all.entries()) {
 			if (await run.admits(due(0))) {
@@ -294,15 +315,15 @@ describe('runs at the same time', () => {
 	});
 
 	test('in one process do not use up turns that did not run', async () => {
-		const accounts = new DayAccounts();
-		const [first, ...others] = await sixty(() => accounts);
+		const counts = new DayCounts();
+		const [first, ...others] = await sixty(() => counts);
 		expect(await first!.admits(due(0))).toBe(true);
 		first!.end(due(0), { result: failure('refused') });
 		expect(await admitted(others)).toHaveLength(20);
 	});
 
 	test('in two processes do not exceed the limit once the turns of the other are in the table', async () => {
-		const processes = [new DayAccounts(), new DayAccounts()];
+		const processes = [new DayCounts(), new DayCounts()];
 		const all = await sixty((run) => processes[run % 2]!);
 		const before = await admitted(all.filter((_, run) => run % 2 === 0));
 		expect(before).toHaveLength(20);
@@ -317,10 +338,10 @@ describe('runs at the same time', () => {
 	});
 
 	test('leave no account behind once they are over', async () => {
-		const accounts = new DayAccounts();
-		const run = await new Run(LIMIT, {}, accounts).open([due(0)]);
-		expect(accounts.size).toBe(1);
+		const counts = new DayCounts();
+		const run = await new Run(LIMIT, {}, counts).open([due(0)]);
+		expect(counts.size).toBe(1);
 		await run.close();
-		expect(accounts.size).toBe(0);
+		expect(counts.size).toBe(0);
 	});
 });

@@ -29,7 +29,7 @@ const SETTINGS = {
 
 async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {}): Promise<unknown[]> {
 	const owners = new TurnOwners(SETTINGS, new MemoryTable(clock).open());
-	const turnLog = new TurnLog({ ...SETTINGS, ...settings }, table.open(), owners);
+	const turnLog = new TurnLog({ ...SETTINGS, ...settings }, table.open(), owners, clock);
 	for (const turn of turns) turnLog.add(turn);
 	expect((await clock.run(turnLog.flush())).ok).toBe(true);
 	return table.all();

@@ -3,7 +3,7 @@ import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
 import type { TaskJob } from '../../../../nodes/FlowTask/tasks/engine';
 import type { TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
-import { DayAccounts } from '../../../../nodes/shared/dailyLimit/dayAccounts';
+import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { LINKS_ONLY } from '../taskInfo.builder';
 import { MemoryTable } from '../../shared/memoryTable';
@@ -38,11 +38,11 @@ class Run {
 	private readonly recorder: TaskRecorder;
 	private readonly runId = `run ${++runs}`;
 
-	/** @param accounts the accounts of the run's process */
-	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' } = {}, accounts = new DayAccounts()) {
+	/** @param counts the counts of the run's process */
+	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' } = {}, counts = new DayCounts()) {
 		const opened = table.open();
 		const settings = { node: { workflowId: 'w', nodeId }, timeZone, runId: this.runId, most };
-		this.daily = new DailyTasks(settings, opened, clock, accounts);
+		this.daily = new DailyTasks(settings, opened, clock, counts);
 		this.recorder = new TaskRecorder(
 			{ executionId: this.runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task' },
 			{
@@ -59,7 +59,11 @@ class Run {
 	}
 
 	async admits(job: TaskJob): Promise<boolean> {
-		return (await clock.run(this.daily.admit(job))).ok;
+		return (await clock.run(this.asks(job))).ok;
+	}
+
+	async asks(job: TaskJob) {
+		return await this.daily.admit(job, async () => await this.recorder.claim(job));
 	}
 
 	began(job: TaskJob, source: TaskSource = 'made'): void {
@@ -145,25 +149,25 @@ test('an unanswered submit counts, but not one of another execution', async () =
 
 describe('a run whose first failure ends it', () => {
 	test('sends nothing if not all of its tasks are within the limit, and leaves the rest to others', async () => {
-		const accounts = new DayAccounts();
-		expect(await new Run(20, {}, accounts).make(submits(8))).toBe(8);
-		const run = new Run(20, {}, accounts);
+		const counts = new DayCounts();
+		expect(await new Run(20, {}, counts).make(submits(8))).toBe(8);
+		const run = new Run(20, {}, counts);
 		const opened = await run.open(submits(30), true);
 		expect(opened).toMatchObject({
 			ok: false,
 			failure: {
-				message: 'This run has 30 tasks, but "Max Tasks per Day" (20) leaves only 12 for today',
+				message: 'This run has 30 tasks, but "Limit per Day" (20) leaves only 12 for today',
 				advice: expect.stringMatching(
 					/"On Error" in the node's settings.*under "Cost and Speed"\.$/,
 				) as string,
 			},
 		});
-		expect(await new Run(20, {}, accounts).open(submits(13), true)).toMatchObject({
+		expect(await new Run(20, {}, counts).open(submits(13), true)).toMatchObject({
 			failure: {
 				advice: expect.stringContaining('from 2030-01-02 on: the count restarts at midnight (UTC)') as string,
 			},
 		});
-		expect(await new Run(20, {}, accounts).make(submits(30))).toBe(12);
+		expect(await new Run(20, {}, counts).make(submits(30))).toBe(12);
 		await run.close();
 	});
 
@@ -175,8 +179,8 @@ describe('a run whose first failure ends it', () => {
 });
 
 describe('simultaneous runs', () => {
-	const all = (accountsOf: (run: number) => DayAccounts): Run[] =>
-		Array.from({ length: 60 }, (_, run) => new Run(20, {}, accountsOf(run)));
+	const all = (countsOf: (run: number) => DayCounts): Run[] =>
+		Array.from({ length: 60 }, (_, run) => new Run(20, {}, countsOf(run)));
 
 	async function madeBy(runsOfIt: readonly Run[]): Promise<number> {
 		const made = await clock.run(
@@ -184,7 +188,7 @@ describe('simultaneous runs', () => {
 				runsOfIt.map(async (run) => {
 					const job = submit(0);
 					await run.daily.open([job], true);
-					const admitted = await run.daily.admit(job);
+					const admitted = await run.asks(job);
 					if (admitted.ok) run.began(job);
 					return admitted.ok ? 1 : 0;
 				}),
@@ -194,12 +198,12 @@ describe('simultaneous runs', () => {
 	}
 
 	test('of one process do not exceed the limit', async () => {
-		const accounts = new DayAccounts();
-		expect(await madeBy(all(() => accounts))).toBe(20);
+		const counts = new DayCounts();
+		expect(await madeBy(all(() => counts))).toBe(20);
 	});
 
 	test('of a second process see what the first has written, even while its runs continue', async () => {
-		const processes = [new DayAccounts(), new DayAccounts()];
+		const processes = [new DayCounts(), new DayCounts()];
 		const both = all((run) => processes[run % 2]!);
 		expect(await madeBy(both.filter((_, run) => run % 2 === 0))).toBe(20);
 		// Rows are written soon after a task is created, not only at the end of its run.
@@ -208,9 +212,9 @@ describe('simultaneous runs', () => {
 	});
 
 	test('leave nothing in memory once they are over', async () => {
-		const accounts = new DayAccounts();
-		await new Run(20, {}, accounts).make(submits(2));
-		expect(accounts.size).toBe(0);
+		const counts = new DayCounts();
+		await new Run(20, {}, counts).make(submits(2));
+		expect(counts.size).toBe(0);
 	});
 });
 

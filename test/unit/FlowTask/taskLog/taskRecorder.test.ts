@@ -1,8 +1,9 @@
-import { badInput } from '../../../../nodes/shared/errors/failure';
+import { badInput, type Failure } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import type { ObservedJob, TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
 import { recordedTasks } from '../../../../nodes/FlowTask/taskLog/taskRows';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock, turn } from '../../testClock';
 import { succeeded, taskInfo } from '../taskInfo.builder';
@@ -16,10 +17,10 @@ beforeEach(() => {
 	recorder = open('7');
 });
 
-function open(executionId: string): TaskRecorder {
+function open(executionId: string, opened: DataTable = table.open()): TaskRecorder {
 	const place = { executionId, workflow: 'Shop', workflowId: 'w1', node: 'FlowTask' };
 	const parts = {
-		table: table.open(),
+		table: opened,
 		clock,
 		redact: redactor(['sk-secret']),
 		daily: { countOf: ({ itemIndex }: ObservedJob) => ({ nodeDay: 'day', submitId: `s${itemIndex}` }) },
@@ -70,12 +71,37 @@ test('however many tasks change, there is one write every two seconds, with few 
 	}
 	await clock.advance(2_000);
 	const count = (call: string): number => table.calls.filter((one) => one === call).length;
-	// Inserts add new rows and those that replace others.
-	expect(count('insert')).toBeLessThanOrEqual(2 * 12);
-	expect(count('remove')).toBeLessThanOrEqual(12);
-	expect(count('updateAlike')).toBeLessThanOrEqual(12);
+	expect(count('replace')).toBeLessThanOrEqual(12);
+	expect(table.calls.length).toBe(count('replace'));
 	expect(table.all()).toHaveLength(100);
 	expect(new Set(table.all().map(({ taskId }) => taskId)).size).toBe(100);
+});
+
+test('a thousand tasks need at most twenty operations of the table', async () => {
+	const all = jobs(1_000);
+	const opened = table.open();
+	let operations = 0;
+	const counted: DataTable = {
+		...opened,
+		// Each 500 rows are added by an operation, and each 500 removed, the first 500 by the same one.
+		replace: async (rows, gone) => {
+			operations += Math.ceil(rows.length / 500) + Math.max(0, Math.ceil(gone.length / 500) - 1);
+			return await opened.replace(rows, gone);
+		},
+	};
+	recorder = open('7', counted);
+	for (let second = 0; second < 20; second++) {
+		for (const one of all.slice(second * 50, second * 50 + 50)) begin(one);
+		for (const one of all.slice(Math.max(0, second - 5) * 50, second * 50)) {
+			recorder.news(one, taskInfo(`t${one.itemIndex}`, { progress_num: second }));
+		}
+		await clock.advance(1_000);
+	}
+	for (const one of all) finish(one);
+	await flush();
+	expect(table.all().map(({ status }) => status)).toEqual(all.map(() => 'succeeded'));
+	expect(operations).toBeLessThanOrEqual(20);
+	expect(table.calls.filter((call) => call !== 'replace')).toEqual([]);
 });
 
 test('rows of many tasks that change are replaced during the run, and none appears twice', async () => {
@@ -83,20 +109,14 @@ test('rows of many tasks that change are replaced during the run, and none appea
 	for (const one of all) begin(one);
 	await clock.advance(1_000);
 	// A statement reported as failed may have been carried out.
-	const mishaps = new Map<string, 'before' | 'after'>([
-		['insert', 'after'],
-		['remove', 'before'],
-	]);
-	table.mishap = (call) => {
-		const mishap = mishaps.get(call);
-		mishaps.delete(call);
-		return mishap ?? 'none';
-	};
+	const mishaps = ['after', 'before', 'after'] as const;
+	let calls = 0;
+	table.mishap = () => mishaps[calls++] ?? 'none';
 	for (const one of all) {
 		recorder.news(one, taskInfo(`t${one.itemIndex}`, { progress_num: one.itemIndex }));
 	}
 	await clock.advance(60_000);
-	expect(mishaps.size).toBe(0);
+	expect(calls).toBe(4);
 	expect(table.all().map(({ item, progress }) => [item, progress])).toEqual(
 		all.map(({ itemIndex }) => [itemIndex, itemIndex]),
 	);
@@ -127,14 +147,9 @@ test('what is left is written at the end, with the ends of many tasks in few sta
 	for (const one of all) begin(one);
 	await clock.advance(1_000);
 	for (const one of all) finish(one);
-	const changes: number[] = [];
-	table.mishap = (call) => {
-		changes.push(call === 'updateAlike' ? 1 : 0);
-		return 'none';
-	};
 	await flush();
-	expect(table.all().every(({ status }) => status === 'succeeded')).toBe(true);
-	expect(changes).toEqual([1]);
+	expect(table.all().map(({ status }) => status)).toEqual(all.map(() => 'succeeded'));
+	expect(table.calls).toEqual(['replace', 'replace']);
 });
 
 describe('many different ends, written at the end of the run', () => {
@@ -152,11 +167,11 @@ describe('many different ends, written at the end of the run', () => {
 		table.calls.length = 0;
 	}
 
-	test('are written in one go: new rows in the order of the items, then the old ones are removed', async () => {
+	test('are written in one go, in the order of the items', async () => {
 		await endAll();
 		table.mishap = () => 'none';
 		expect(await flush()).toEqual({ ok: true, value: undefined });
-		expect(table.calls).toEqual(['read', 'insert', 'remove']);
+		expect(table.calls).toEqual(['replace']);
 		expect(table.all().map(({ item, status }) => [item, status])).toEqual(
 			all.map(({ itemIndex }) => [itemIndex, 'succeeded']),
 		);
@@ -173,31 +188,13 @@ describe('many different ends, written at the end of the run', () => {
 		);
 	});
 
-	test.each(['does not show the rows yet', 'cannot be read'])(
-		'are written in place if the database %s',
-		async (trouble) => {
-			await endAll();
-			table.mishap = (call) => (call === 'read' && trouble === 'cannot be read' ? 'before' : 'none');
-			table.hides = () => trouble === 'does not show the rows yet';
-			expect((await flush()).ok).toBe(true);
-			expect(table.all().map(({ item, status }) => [item, status])).toEqual(
-				all.map(({ itemIndex }) => [itemIndex, 'succeeded']),
-			);
-		},
-	);
-
-	test.each([
-		['insert', 1],
-		['insert', 2],
-		['remove', 1],
-		['remove', 2],
-	])('lose no ID if %s fails, and are tried twice (%d failures)', async (failing, failures) => {
+	test.each([1, 2])('lose no ID if a write fails, and are tried twice (%d failures)', async (failures) => {
 		for (const when of ['before', 'after'] as const) {
 			table = new MemoryTable(clock, undefined, 0);
 			recorder = open('7');
 			await endAll();
 			let left = failures;
-			table.mishap = (call) => (call === failing && left-- > 0 ? when : 'none');
+			table.mishap = () => (left-- > 0 ? when : 'none');
 			expect((await flush()).ok).toBe(failures === 1);
 			const ids = table.all().map(({ taskId }) => taskId);
 			expect(new Set(ids).size).toBe(40);
@@ -319,6 +316,67 @@ test('a known task that begins while others are looked up gets no second row', a
 	expect(table.all().map(({ taskId }) => taskId)).toEqual(['t0', 't1']);
 });
 
+describe('a submit that is limited', () => {
+	const claim = async (one: ObservedJob, by = recorder) => await clock.run(by.claim(one));
+
+	test('has a row before it is sent, which then gets its ID, or goes if nothing was sent', async () => {
+		const [made, refused, unclear] = jobs(3);
+		expect((await claim(made!)).ok).toBe(true);
+		expect(table.all()).toMatchObject([{ item: 0, taskId: '', status: 'unclear', nodeDay: 'day' }]);
+		for (const one of [refused!, unclear!]) expect((await claim(one)).ok).toBe(true);
+		begin(made!);
+		const failure: Failure = { kind: 'refused', message: 'No', advice: '' };
+		recorder.ended(refused!, { taskId: undefined, snapshot: undefined, failure });
+		const maybe: Failure = { ...failure, kind: 'unclear', details: { mayExist: true } };
+		recorder.ended(unclear!, { taskId: undefined, snapshot: undefined, failure: maybe });
+		await flush();
+		expect(table.all().map(({ item, taskId, status }) => [item, taskId, status])).toEqual([
+			[0, 't0', 'submitted'],
+			[2, '', 'unclear'],
+		]);
+	});
+
+	test('waits for no write if the last one has just succeeded', async () => {
+		await claim(job(0));
+		for (const one of jobs(50)) await claim(one);
+		expect(table.calls).toEqual(['replace']);
+	});
+
+	test.each(['before', 'after'] as const)(
+		'must not be sent if its row fails (%s it is added)',
+		async (when) => {
+			table.mishap = (call) => (call === 'replace' ? when : 'none');
+			const one = job(0);
+			expect((await claim(one)).ok).toBe(false);
+			recorder.ended(one, { taskId: undefined, snapshot: undefined, failure: badInput('Full', '') });
+			await flush();
+			expect(table.all()).toEqual([]);
+		},
+	);
+
+	test('must not be sent once a later write has failed, until one succeeds', async () => {
+		await claim(job(0));
+		table.mishap = () => 'before';
+		begin(job(1));
+		await clock.advance(5_000);
+		expect((await claim(job(2))).ok).toBe(false);
+		table.mishap = () => 'none';
+		expect((await claim(job(3))).ok).toBe(true);
+	});
+
+	test('whose key got the task of another execution leaves that one alone', async () => {
+		table.put({ taskId: 't0', executionId: '6', rowKey: 'theirs', nodeDay: 'day', submitId: 's' });
+		const one = job(0);
+		await claim(one);
+		begin(one, 'known');
+		await flush();
+		expect(table.all().map(({ rowKey, taskId }) => [rowKey === 'theirs', taskId])).toEqual([
+			[true, 't0'],
+			[false, 't0'],
+		]);
+	});
+});
+
 describe('a table that fails', () => {
 	test('loses no row if it recovers, and is written to less and less often', async () => {
 		table.mishap = () => (clock.elapsedMs < 20_000 ? 'before' : 'none');
@@ -333,7 +391,7 @@ describe('a table that fails', () => {
 		const one = job(0);
 		begin(one);
 		await clock.advance(4 * 3_600_000);
-		table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
+		table.mishap = (call) => (call === 'replace' ? 'before' : 'none');
 		recorder.news(one, taskInfo('t0', { progress_num: 50 }));
 		await clock.advance(3_000);
 		table.mishap = () => 'none';
@@ -342,29 +400,32 @@ describe('a table that fails', () => {
 		expect(table.all()[0]?.status).toBe('generating');
 	});
 
-	test('keeps every row up to date if an insert was carried out although it failed', async () => {
+	test('keeps one row for each task if a write was carried out although it failed', async () => {
 		const one = job(0);
 		begin(one);
-		table.mishap = (call) => (call === 'insert' ? 'after' : 'none');
+		table.mishap = () => 'after';
 		await clock.advance(2_000);
 		table.mishap = () => 'none';
 		await clock.advance(10_000);
 		finish(one);
 		await flush();
-		expect(table.all().map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+		expect(table.all().map(({ status }) => status)).toEqual(['succeeded']);
 	});
 
-	test('shows a submit without an answer once, even if its row was added twice', async () => {
+	test('lists each task and each submit without an answer once, even if their rows were added twice', async () => {
 		const details = { mayExist: true };
 		const failure = { kind: 'unclear', message: 'Line broke', advice: '', details } as const;
-		for (const one of jobs(2)) recorder.ended(one, { taskId: undefined, snapshot: undefined, failure });
-		table.mishap = (call) => (call === 'insert' ? 'after' : 'none');
-		await clock.advance(2_000);
-		table.mishap = () => 'none';
-		await clock.advance(10_000);
-		await flush();
-		expect(table.all()).toHaveLength(4);
-		expect(recordedTasks(table.all(), '')).toEqual({ tasks: [], unclear: 2 });
+		const [made, ...others] = jobs(3);
+		begin(made!);
+		for (const one of others) recorder.ended(one, { taskId: undefined, snapshot: undefined, failure });
+		// Both writes of the flush add rows, and fail before they remove what they replace.
+		table.mishap = (call) => (call === 'replace' ? 'halfway' : 'none');
+		expect((await flush()).ok).toBe(false);
+		expect(table.all()).toHaveLength(6);
+		expect(recordedTasks(table.all(), '')).toEqual({
+			tasks: [{ taskId: 't0', item: 0, variant: undefined, prompt: 'a red fox' }],
+			unclear: 2,
+		});
 	});
 
 	test('is written to a few times in twenty minutes, and the final write reports the failure', async () => {

@@ -87,9 +87,15 @@ class FakeN8n {
 			return [{ success: true, insertedRows: items.length }];
 		}
 		if (operation === 'update') return items.flatMap((item) => this.update(parameters, item, table.rows));
-		const hits = this.select(parameters, items[0]!, table.rows);
-		if (operation === 'deleteRows') table.rows = table.rows.filter((row) => !hits.includes(row));
-		return hits;
+		if (operation === 'deleteRows') {
+			const hits = this.select(parameters, items[0]!, table.rows);
+			table.rows = table.rows.filter((row) => !hits.includes(row));
+			return hits;
+		}
+		// n8n would read more by offset.
+		expect(parameters).not.toHaveProperty('returnAll');
+		const byId = table.rows.toSorted((one, other) => Number(one.id) - Number(other.id));
+		return items.flatMap((item) => this.select(parameters, item, byId).slice(0, Number(parameters.limit)));
 	}
 
 	/** Writes the same cells to all rows that an item selects. */
@@ -109,8 +115,11 @@ class FakeN8n {
 			const [, place] = /^=\{\{ \$json\.v\[(\d+)\] \}\}$/.exec(keyValue) ?? [];
 			const isExpression = typeof keyValue === 'string' && keyValue.startsWith('=');
 			const value = isExpression ? (item.v as unknown[])[Number(place)] : keyValue;
-			return (row: IDataObject) =>
-				condition === 'lt' ? Number(row[keyName] ?? NaN) < Number(value) : row[keyName] === value;
+			return (row: IDataObject) => {
+				if (condition === 'eq') return row[keyName] === value;
+				const distance = Number(row[keyName] ?? NaN) - Number(value);
+				return condition === 'lt' ? distance < 0 : distance > 0;
+			};
 		});
 		return rows.filter((row) =>
 			parameters.matchType === 'allConditions'
@@ -195,7 +204,7 @@ describe('the inline workflow', () => {
 		);
 	});
 
-	it('leaves no execution behind, and may be called by any workflow', async () => {
+	it('leaves no execution behind, and may be called by the workflow whose ID n8n gives it', async () => {
 		await open().insert([row('a')]);
 		for (const { code } of n8n.runs) {
 			expect(JSON.parse(code)).toMatchObject({
@@ -204,7 +213,7 @@ describe('the inline workflow', () => {
 					{ type: 'n8n-nodes-base.dataTable', typeVersion: 1.1 },
 				],
 				settings: {
-					callerPolicy: 'any',
+					callerPolicy: 'workflowsFromSameOwner',
 					saveDataSuccessExecution: 'none',
 					saveDataErrorExecution: 'none',
 				},
@@ -296,30 +305,39 @@ describe('many values', () => {
 		expect(await readKeys(['a', 'a', 'a'])).toEqual(['a']);
 	});
 
-	it('are requested in halves if their rows exceed a page, because pages shift', async () => {
-		n8n.add(
+	it('are read page by page and by ID, so that no row is missed while others are replaced', async () => {
+		const table = n8n.add(
 			'some_table',
 			SPEC.columns,
-			Array.from({ length: 1_800 }, (_, id) => ({ id, entryKey: `k${id % 3}` })),
+			Array.from({ length: 4_500 }, (_, index) => ({
+				id: index + 1,
+				entryKey: `k${index % 3}`,
+				atMs: index,
+			})),
 		);
-		expect(await readKeys(['k0', 'k1', 'k2'])).toHaveLength(1_800);
-		expect(n8n.runs.map(({ items }) => items[0]?.v)).toEqual([
-			...[undefined, ['k0', 'k1', 'k2']],
-			...[['k0', 'k1'], ['k0'], ['k1'], ['k2']],
+		let lastId = 4_500;
+		n8n.before = (operation) => {
+			if (operation !== 'get') return;
+			// Two hundred rows of the first page get new IDs before each page.
+			const moved = table.rows.slice(0, 200);
+			table.rows = [...table.rows.slice(200), ...moved.map((row) => ({ ...row, id: ++lastId }))];
+		};
+		const read = valueOf(await open().read('entryKey', ['k0', 'k1', 'k2']));
+		expect(new Set(read.map(({ atMs }) => atMs)).size).toBe(4_500);
+		expect(n8n.operations).toEqual(['list', 'get', 'get', 'get']);
+		// Each page begins where the one before ended, for the values that have more.
+		expect(n8n.runs[2]?.items.map(({ v }) => v)).toEqual([
+			['k0', 1_200],
+			['k1', 1_200],
+			['k2', 1_200],
 		]);
 	});
 
-	it('are requested again if n8n reports that pages shifted', async () => {
-		await open().insert([row('a'), row('b')]);
-		let shifts = 3;
-		n8n.before = (operation) => {
-			if (operation === 'get' && shifts-- > 0) {
-				throw new Error('synchronization error: result count changed during pagination');
-			}
-		};
-		expect(await readKeys(['a', 'b'])).toEqual(['a', 'b']);
-		shifts = Infinity;
-		expect(await open().read('entryKey', ['a'])).toMatchObject({ ok: false });
+	it('of which none has a full page need a single read', async () => {
+		const rows = Array.from({ length: 999 }, (_, id) => ({ id, entryKey: 'k' }));
+		n8n.add('some_table', SPEC.columns, rows);
+		expect(await readKeys(['k', 'other'])).toHaveLength(999);
+		expect(n8n.operations).toEqual(['list', 'get']);
 	});
 
 	it('cause no operation if the list is empty', async () => {
@@ -426,17 +444,13 @@ describe('compare and set', () => {
 		expect(n8n.tables[0]?.rows[0]).toMatchObject({ rowKey: 'old' });
 	});
 
-	it('reads again if rows that came and went kept the read from being complete', async () => {
-		const shifting: InlineWorkflows = {
-			executeWorkflow: async (info, input) => {
-				const done = await n8n.executeWorkflow(info, input);
-				if (info.code?.nodes[2]) throw new Error('synchronization error: result count changed');
-				return done;
-			},
-		};
-		const read = await openTable(shifting, SPEC).insertThenRead([row('a', 1)]);
-		expect(read).toEqual({ ok: true, value: [{ id: 1, ...row('a', 1) }] });
-		expect(n8n.operations.slice(3)).toEqual(['insert', 'get']);
+	it('reads all pages of keys that have more than one', async () => {
+		n8n.add(
+			'some_table',
+			SPEC.columns,
+			Array.from({ length: 1_500 }, (_, id) => ({ id: id + 2, entryKey: 'a' })),
+		);
+		expect(valueOf(await open().insertThenRead([row('a', 1)]))).toHaveLength(1_501);
 	});
 
 	it('causes no operation if the list is empty, and does not create a missing table', async () => {
@@ -520,6 +534,40 @@ describe('compare and set', () => {
 	});
 });
 
+describe('replacing rows', () => {
+	const columns = [...SPEC.columns, { name: 'rowKey', type: 'string' as const }];
+	const keyed = (rowKey: string): TableRow => ({ ...row('a'), rowKey });
+
+	it('is done all the same after the timeout of the execution, when n8n tells nothing', async () => {
+		n8n.add(SPEC.name, columns, [{ id: 1, ...keyed('old') }]);
+		const late: InlineWorkflows = {
+			executeWorkflow: async (info, input, _, options) => {
+				const isWrite = info.code?.nodes[1]?.parameters.operation === 'insert';
+				if (!isWrite) return await n8n.executeWorkflow(info, input);
+				if (!options?.doNotWaitToFinish) throw new Error('The execution was cancelled because it timed out');
+				await n8n.executeWorkflow(info, input);
+				return { executionId: '1', data: [null] };
+			},
+		};
+		const removed = await openTable(late, { ...SPEC, columns }).replace([keyed('new')], ['old']);
+		expect(removed).toEqual({ ok: true, value: [{ rowKey: 'old' }] });
+		expect(n8n.tables[0]?.rows.map(({ rowKey }) => rowKey)).toEqual(['new']);
+	});
+
+	it('of many rows takes a few operations, and tells of all that were removed', async () => {
+		const keys = Array.from({ length: 1_200 }, (_, index) => `k${index}`);
+		n8n.add(
+			SPEC.name,
+			columns,
+			keys.map((key, id) => ({ id, ...keyed(key) })),
+		);
+		const all = keys.map((key) => keyed(`${key} new`));
+		expect(valueOf(await open({ ...SPEC, columns }).replace(all, keys))).toHaveLength(1_200);
+		expect(n8n.operations).toEqual(['list', 'insert', 'insert', 'insert', 'deleteRows', 'deleteRows']);
+		expect(n8n.tables[0]?.rows).toHaveLength(1_200);
+	});
+});
+
 describe('failures', () => {
 	it.each([
 		[
@@ -529,12 +577,14 @@ describe('failures', () => {
 		['Unrecognized node type: n8n-nodes-base.dataTable', /this n8n has no Data Tables/],
 		['Attempted to use Data table node but the module is disabled', /this n8n has no Data Tables/],
 		["You don't have the permissions to create a data table in this project.", /does not allow it/],
+		['The sub-workflow (4711) cannot be called by this workflow', /does not allow it/],
 		['Cannot modify data tables on a protected instance. This instance is in read-only mode.', /not allow/],
 		[
 			"Validation error with data table request: unknown column name 'x'",
 			/does not have the expected columns/,
 		],
 		['Could not find any entity of type "SharedWorkflow"', /belongs to no project/],
+		['The execution was cancelled because it timed out', /the timeout of the workflow had passed/],
 		['SQLITE_BUSY: database is locked', /could not be used/],
 	])('are explained: %s', async (said, sentence) => {
 		n8n.before = () => {
@@ -547,6 +597,15 @@ describe('failures', () => {
 			expect(advice).toMatch(/[^.]\.$/);
 			expect(advice).toContain(said);
 		}
+	});
+
+	it('hide a token that a database error repeats', async () => {
+		n8n.before = () => {
+			throw new Error('invalid value in row: Authorization: Bearer abcdef0123456789abcdef0123456789');
+		};
+		const { advice } = failureOf(await open().insert([row('a')]));
+		expect(advice).toContain('invalid value in row');
+		expect(advice).not.toContain('abcdef0123456789');
 	});
 
 	it('of any kind are returned and not thrown', async () => {
