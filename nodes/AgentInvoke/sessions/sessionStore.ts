@@ -148,6 +148,12 @@ export class SessionStore {
 		return key.sessionId !== sessionId && this.owners.isOfAnother(agent, key.entryKey, sessionId);
 	}
 
+	/** Whether a call with this key may be sent: its claim, if it needed one, is fresh. */
+	maySend(name: string): boolean {
+		const { claim, isUnwritten } = this.keyOf(name);
+		return !claim || isUnwritten || claim.isFresh;
+	}
+
 	/** Notes that the key's session was used; written when the run ends. @param answeredId the session of the answer */
 	used(name: string, answeredId: string): void {
 		const key = this.keyOf(name);

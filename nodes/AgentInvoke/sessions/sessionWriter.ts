@@ -146,7 +146,7 @@ export class SessionWriter {
 				keys.filter(({ claim }) => !claim),
 				rows.length > 0 ? await this.table.insertThenRead(rows) : ok([]),
 			] as const,
-		];
+		] as const;
 		for (const [some, done] of results) {
 			const rowsOf = Map.groupBy(done.ok ? done.value : [], ({ entryKey }) => entryKey);
 			for (const key of some) {
@@ -154,8 +154,9 @@ export class SessionWriter {
 				else this.putBack(key, cells.get(key) ?? {});
 			}
 		}
-		const failed = results.map(([, done]) => done).find((done) => !done.ok);
-		return failed && !failed.ok ? failed : ok(undefined);
+		const [[, changed], [, added]] = results;
+		if (!changed.ok) return changed;
+		return added.ok ? ok(undefined) : added;
 	}
 
 	/** Ends the renewals of a claim that becomes a session's row. */

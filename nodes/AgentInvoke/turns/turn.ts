@@ -169,6 +169,8 @@ class ItemTurn<T extends AgentTurn> {
 	private readonly sessions: SessionStore;
 	/** Empty if the session is not mapped. */
 	private readonly key: string;
+	/** Whether all claims of this turn are fresh. */
+	private maySend = (): boolean => true;
 
 	/** @param isLast whether no later turn of the run has the same session */
 	constructor(
@@ -287,6 +289,7 @@ class ItemTurn<T extends AgentTurn> {
 		const { session } = this.turn;
 		const startedMs = this.run.clock.now();
 		const { sessionId } = this;
+		this.maySend = () => held?.maySend() !== false && (!this.key || this.sessions.maySend(this.key));
 		let called = await this.call(open.value, sessionId, sessionId ? session.kind : 'new');
 		if (!called.ok && this.mayRenew(called.failure) && calls.mayRepeat()) {
 			called = await this.callRenewed(open.value);
@@ -326,6 +329,7 @@ class ItemTurn<T extends AgentTurn> {
 				timeoutMs,
 				tries: attempts,
 				retryAmbiguous,
+				maySend: this.maySend,
 				onDelta: async (text) => await this.run.onDelta(turn, text),
 				onSession: (id) => {
 					if (key) sessions.opened(key, id, sessionId);

@@ -268,3 +268,14 @@ test('a renewal of the claim that hangs past the end does not remove the row of 
 	await clock.run(next.load(['k']));
 	expect([next.find('k'), table.all().length]).toEqual(['s1', 1]);
 });
+
+test('no call opens a session while it is uncertain whether the key is still claimed', async () => {
+	const one = store('one');
+	await clock.run(one.obtain('k', waiting()));
+	await clock.advance(10 * 60_000);
+	expect(one.maySend('k')).toBe(true);
+	table.mishap = () => 'before';
+	await clock.advance(31_000);
+	expect([one.maySend('k'), one.maySend('other')]).toEqual([false, true]);
+	await clock.run(one.flush());
+});
