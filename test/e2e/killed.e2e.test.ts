@@ -12,7 +12,7 @@ import type { SavedCredential, SavedWorkflow } from './runner';
 import { serviceStage } from './stage';
 
 const START_DEADLINE_MS = 300_000;
-/** A claim of a dead owner is waited for up to 200 s; fetch waits 300 s for an answer. */
+/** A claim of a dead holder is waited for up to 100 s; fetch waits 300 s for an answer. */
 const ASK_DEADLINE_MS = 290_000;
 const TEST_DEADLINE_MS = 12 * 60_000;
 const PATIENCE = { withinMs: 120_000 };

@@ -62,10 +62,10 @@ test.each([
 test('expired sessions are removed when new ones are written, even if the execution that opened them died', async () => {
 	const expiresAtMs = Date.now() - DAY_MS;
 	agents.tables.seed(SESSION_TABLE, [
-		{ sessionKey: 'over', owner: 'free', expiresAtMs, updatedAt: ago(2) },
-		{ sessionKey: 'opener died', owner: 'somebody', expiresAtMs, updatedAt: ago(2) },
-		{ sessionKey: 'opener lives', owner: 'somebody', expiresAtMs, updatedAt: ago(0) },
-		{ sessionKey: 'counts', owner: 'free', expiresAtMs: Date.now() + DAY_MS, updatedAt: ago(2) },
+		{ sessionKey: 'over', sessionId: 's', expiresAtMs, updatedAt: ago(2) },
+		{ sessionKey: 'opener died', holder: 'somebody', expiresAtMs, updatedAt: ago(2) },
+		{ sessionKey: 'opener lives', holder: 'somebody', expiresAtMs, updatedAt: ago(0) },
+		{ sessionKey: 'counts', sessionId: 's', expiresAtMs: Date.now() + DAY_MS, updatedAt: ago(2) },
 	]);
 	await agents.run([{ json: { say: 'hello' } }], MAPPED);
 	const keys = (): unknown[] => agents.tables.rows(SESSION_TABLE.name).map(({ sessionKey }) => sessionKey);

@@ -5,7 +5,7 @@ import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
 import type { WireInterrupt } from '../wire/answerValues';
 import type { TurnResult } from '../turns/savedAnswer';
-import type { TurnOrder, TurnOutcome } from '../turns/turn';
+import type { TurnOutcome } from '../turns/turn';
 import type { ReadTurn } from './itemTurn';
 import type { AgentRun } from './run';
 
@@ -31,7 +31,7 @@ const OVERTAKEN =
 
 /** Adds a hint to answers whose session is not kept for the key, or may have been used by another execution meanwhile. */
 export async function addSessionHints(
-	{ client: { sessions }, options }: AgentRun,
+	{ client: { sessions } }: AgentRun,
 	outcomes: ReadonlyArray<TurnOutcome<ReadTurn>>,
 ): Promise<Array<TurnOutcome<ReadTurn>>> {
 	await sessions.settle();
@@ -42,15 +42,15 @@ export async function addSessionHints(
 		const { reply, session: answered } = result.value;
 		const isLost = sessions.isLost(session.key);
 		const next = sessions.find(session.key);
-		const why = answered.id ? isLost && whyNotKept(answered.id, next, options.turnOrder) : NO_SESSION;
+		const why = answered.id ? isLost && whyNotKept(answered.id, next) : NO_SESSION;
 		const hint = [reply.hint, why].filter(Boolean).join(' ');
 		return { ...outcome, result: ok({ ...result.value, reply: { ...reply, hint } }) };
 	});
 }
 
-/** What the loss of the key's row means for an answer; empty if nothing. @param nextId the key's session now */
-function whyNotKept(answeredId: string, nextId: string, turnOrder: TurnOrder): string {
-	if (nextId === answeredId) return turnOrder === 'strict' ? OVERTAKEN : '';
+/** What the loss of the key means for an answer. @param nextId the key's session now */
+function whyNotKept(answeredId: string, nextId: string): string {
+	if (nextId === answeredId) return OVERTAKEN;
 	return nextId ? REPLACED : REMOVED;
 }
 

@@ -49,7 +49,7 @@ export function readTurns(
 function readTurn(
 	form: ItemForm,
 	{ client, options, fingerprintOf }: AgentRun,
-	{ session, slot }: QueuedItem,
+	{ session, slot, sinceMs }: QueuedItem,
 	readSaid: ReadItem<Said>,
 ): Result<ReadTurn> {
 	const { itemIndex } = form;
@@ -72,6 +72,7 @@ function readTurn(
 		client,
 		session: session.value,
 		slot,
+		sinceMs,
 		isResume,
 		fingerprint: fingerprintOf(itemIndex),
 		said: said.value,

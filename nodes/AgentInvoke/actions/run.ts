@@ -3,10 +3,11 @@ import { randomUUID } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { readRunAccount, type RunAccount } from '../../shared/platform/runAccount';
+import { systemClock } from '../../shared/run/clock';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
-import { Liveness } from '../../shared/dataTable/heartbeat';
+import { LIVENESS } from '../../shared/dataTable/claims';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { isTimeZone } from '../../shared/dailyLimit/calendarDay';
@@ -49,6 +50,8 @@ export interface AgentClient {
 export interface QueuedItem {
 	readonly session: Result<SessionChoice>;
 	readonly slot: Slot | undefined;
+	/** When it was queued, by the clock's `now()`. */
+	readonly sinceMs: number;
 }
 
 /** What an operation works with. */
@@ -72,8 +75,6 @@ export interface AgentRun extends RunFrame {
 	readonly asTool: boolean;
 }
 
-/** Which owners of rows are alive, as watched by all executions of this n8n process together. */
-const LIVENESS = new Liveness();
 /** Which key has which session, for all executions of this n8n process together. */
 const SESSION_OWNERS = new SessionOwners();
 
@@ -114,13 +115,14 @@ const QUEUE = new KeyedQueue();
  */
 function enterQueue(context: IExecuteFunctions, readSession: ReadItem<SessionChoice>): QueuedItem[] {
 	const owner = Symbol('run');
+	const sinceMs = systemClock.now();
 	const credentialId = context.getNode().credentials?.[CREDENTIAL]?.id ?? '';
 	return context.getInputData().map((_, itemIndex) => {
 		const session = readItem(() => readSession(new ItemForm(context, itemIndex)));
-		if (!session.ok || session.value.kind === 'new') return { session, slot: undefined };
+		if (!session.ok || session.value.kind === 'new') return { session, slot: undefined, sinceMs };
 		const { kind } = session.value;
 		const name = session.value.kind === 'mapped' ? session.value.key : session.value.id;
-		return { session, slot: QUEUE.enter(JSON.stringify([credentialId, kind, name]), owner) };
+		return { session, slot: QUEUE.enter(JSON.stringify([credentialId, kind, name]), owner), sinceMs };
 	});
 }
 

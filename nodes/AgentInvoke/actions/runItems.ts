@@ -80,10 +80,7 @@ async function takeAll(
 	};
 	if (run.signal.aborted) endStreams();
 	else run.signal.addEventListener('abort', endStreams, { once: true });
-	// The process has one queue per credential and key; a credential with expressions may lead to several agents, which
-	// that queue would mix.
-	const reservesPositions = !run.client.varies;
-	const settings = { ...run.options, stopAtFailure, reservesPositions };
+	const settings = { ...run.options, stopAtFailure };
 	const outcomes = await runTurns(turns, settings, { ...run, ...effectsOf(context, run, chatStreamOf) });
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if (turns.some(({ lacksKey }) => lacksKey)) showHint(context, NO_SESSION_KEY, 'info');

@@ -43,6 +43,8 @@ export interface InvokeCall {
 	readonly onDelta: (text: string) => Promise<void>;
 	/** Called as soon as the session is known, and again if its ID changes. */
 	readonly onSession: (sessionId: string) => void;
+	/** Asked before each attempt: if false, nothing is sent. */
+	readonly maySend: () => boolean;
 	/** Counts the requests of a turn, and decides before each retry whether it is allowed. */
 	readonly calls: TurnCalls;
 }
@@ -53,6 +55,13 @@ type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 interface AgentConnection extends UploadConnection, AnswerConnection {
 	readonly retry: Pick<Retry, 'run' | 'pausedMs'>;
 }
+
+const CLAIM_STALE: AgentFailure = {
+	kind: 'notSubmitted',
+	message:
+		'The agent was not asked for this item, because the Data Table did not confirm in time that its key is still claimed',
+	advice: 'Nothing was sent for this item. Run it again. If this happens often, check the database of n8n.',
+};
 
 /** Calls an agent instance. Its methods never throw. */
 export class AgentApi {
@@ -69,7 +78,10 @@ export class AgentApi {
 		const endByMs = clock.now() + call.timeoutMs;
 		let unclear: InvokeOutcome | undefined;
 		const { outcome: last, tries } = await retry.run(
-			{ repeatability, lane: 'work', tries: call.tries, endByMs, mayRepeat: () => calls.mayRepeat() },
+			{
+				...{ repeatability, lane: 'work', tries: call.tries, endByMs, maySend: call.maySend },
+				mayRepeat: () => calls.mayRepeat(),
+			},
 			async (): Promise<InvokeOutcome> => {
 				calls.sent();
 				const answer = await invokeOnce(this.connection, call, request.value);
@@ -84,6 +96,7 @@ export class AgentApi {
 		const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
 		if (outcome.kind === 'cancelled' && clock.now() >= endByMs)
 			return fail(explainHeldBack('The agent', retry.pausedMs));
+		if (outcome.kind === 'cancelled' && !call.maySend()) return fail(CLAIM_STALE);
 		if (outcome.kind !== 'answered') {
 			const facts = { account, redact, sessionId: call.sessionId };
 			return fail(explainCall(outcome, { repeatability, tries }, facts));

@@ -1,43 +1,32 @@
 import { digestOf } from '../../shared/dailyLimit/calendarDay';
-import type { Clock } from '../../shared/run/clock';
-import { hasNoTables, orWithout } from '../../shared/dataTable/failures';
 import { NEVER_MS } from '../../shared/dataTable/cells';
+import { ClaimLock, type LockParts } from '../../shared/dataTable/claimLock';
+import { hasNoTables, orWithout } from '../../shared/dataTable/failures';
 import type { DataTable, TableRow } from '../../shared/dataTable/table';
-import { TableLock, type Acquirer, type LockParts, type Waiting } from '../../shared/dataTable/tableLock';
-import { fail, ok, type Result } from '../../shared/errors/failure';
+import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
+import type { Clock } from '../../shared/run/clock';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { SessionOwners } from './sessionOwners';
-import {
-	insist,
-	KeySession,
-	sessionIn,
-	sessionRow,
-	SessionWriter,
-	type KnownSession,
-	type SessionSettings,
-} from './sessionRows';
+import { claimCells, sessionIn, statusOf, type SessionSettings, type SessionWish } from './sessionRows';
+import { KeySession, SessionWriter } from './sessionWriter';
 
-const UNOPENED = { sessionId: '', turns: 0 };
-
-/** The options of `obtain`. */
-interface SessionWish {
-	/** Whether to hold the key until `release`, so that the turns of all processes follow one another. */
-	readonly isStrict?: boolean;
-	/** Whether what was read before may have changed. */
-	readonly isOld?: boolean;
-	/** The ID of a session that the platform no longer knows. */
-	readonly voidId?: string;
+/** What limits the wait for a key. */
+interface Waiting {
+	/** Why to stop waiting; `undefined` to go on. */
+	whyStop(): Failure | undefined;
+	/** Called before each wait for other runs. */
+	pause(): void;
 }
 
 /** The mapped sessions of one agent in one run of the node. */
 export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
-	/** Sessions that were resumed by ID and may belong to keys, under each ID that they have had. */
-	private readonly resumed = new Map<string, KnownSession>();
+	/** The IDs under which sessions that were resumed by ID, and may belong to keys, continue. */
+	private readonly resumed = new Map<string, string>();
 	private readonly table: DataTable;
 	private readonly clock: Clock;
+	private readonly lock: ClaimLock;
 	private readonly writer: SessionWriter;
-	private readonly lock: TableLock;
 
 	constructor(
 		private readonly settings: SessionSettings,
@@ -46,7 +35,7 @@ export class SessionStore {
 	) {
 		this.table = parts.table;
 		this.clock = parts.clock;
-		this.lock = new TableLock(parts);
+		this.lock = new ClaimLock(parts);
 		this.writer = new SessionWriter(settings, this.table, this.lock, this.clock);
 	}
 
@@ -66,68 +55,76 @@ export class SessionStore {
 		return ok(undefined);
 	}
 
-	/** Adopts the session that the key's rows name. @returns the session; empty if there is none */
-	private learn(key: KeySession, rows: readonly TableRow[], voidId = ''): string {
-		const sessionId = key.learn(rows, this.clock.wallNow(), voidId);
-		if (sessionId) this.owners.claim(this.settings.agent, key.entryKey, sessionId);
-		// A row without a session may belong to one that is being opened.
-		else if (rows.length === 0) this.owners.forget(key.entryKey);
-		return sessionId;
-	}
-
 	/** The session of a key as far as this run knows; empty if there is none. */
 	find(name: string): string {
 		return this.keyOf(name).sessionId;
 	}
 
-	/** Reserves a position in the table's queue for messages that are still queued in this process. */
-	queueUp(name: string): void {
+	/** In strict order, keeps the key's place among all processes for messages that still queue in this one. */
+	queueUp(name: string, sinceMs: number): void {
 		const key = this.keyOf(name);
-		key.position = this.lock.reservePosition(this.wanted(key));
+		key.place = this.lock.wait({
+			entryKey: key.entryKey,
+			cells: () => claimCells(this.settings, name, this.clock.wallNow(), sinceMs),
+		});
 	}
 
-	/** Gives up the position that `queueUp` reserved, if any. */
+	/** Gives up the place that `queueUp` keeps, if any. */
 	leaveQueue(name: string): void {
 		const key = this.keyOf(name);
-		if (key.position) this.lock.leavePosition(key.position);
-		key.position = undefined;
+		if (key.place) void this.lock.giveBack(key.place);
+		key.place = undefined;
 	}
 
 	/**
 	 * Gets the session of a key, or the right to open one; then call `release`. Waits while another run opens it and, in
-	 * strict order, until it is this run's turn among all processes.
+	 * strict order, until no other process has a turn of this key or has waited longer for one.
+	 * @param isOld whether what was read before may have changed
 	 * @returns the session; empty if a new one should be opened
 	 */
-	async obtain(name: string, waiting: Waiting, wish: SessionWish = {}): Promise<Result<string>> {
-		const { isStrict = false, isOld = false, voidId = '' } = wish;
+	async obtain(
+		name: string,
+		waiting: Waiting,
+		{ isOld = false, ...wish }: SessionWish & { readonly isOld?: boolean } = {},
+	): Promise<Result<string>> {
 		const key = this.keyOf(name);
-		const known = key.sessionId === voidId ? '' : key.sessionId;
-		const isCurrent = key.lease !== undefined || !(isOld && key.isStored);
-		if ((key.lease && key.isStrict) || (known && isCurrent && !isStrict)) return ok(known);
-		// An unfinished write of an earlier turn would release the row that is taken now.
-		const freed = key.lease
-			? await insist(this.clock, async () => await this.writer.now([key]))
-			: ok(undefined);
-		if (!freed.ok) return explainTable(freed);
-		// Rows read before are reused unless they may have changed.
-		const mustRead = !isStrict && (isOld || voidId !== '' || !key.unopened);
-		const before = isStrict ? undefined : key.unopened;
-		const read = mustRead ? await this.table.read('entryKey', [key.entryKey]) : ok(before);
-		if (!read.ok) return explainTable(read);
+		const isStrict = wish.sinceMs !== undefined;
+		const before = isOld || wish.voidId !== undefined ? undefined : key.unopened;
+		const isKnown = key.sessionId !== '' && key.sessionId !== wish.voidId;
+		// The claim of an earlier turn becomes its session's row first, so that it does not serve for another.
+		if (key.claim && !key.isStrict && key.isUnwritten && (isStrict || !isKnown)) {
+			const written = await this.writer.insist(async () => await this.writer.now());
+			if (!written.ok) return explainTable(written);
+		}
+		// Known only to this run: another one cannot have changed it.
+		if (key.claim || (isKnown && !isStrict && !(isOld && key.isStored)))
+			return ok(isKnown ? key.sessionId : '');
 		const acquired = await this.lock.acquire({
-			...this.wanted(key),
-			waiting,
-			rows: read.value,
-			isEnough: (rows) => !isStrict && sessionIn(rows, this.clock.wallNow(), voidId) !== undefined,
-			isOrdered: isStrict,
-			position: key.position,
+			entryKey: key.entryKey,
+			cells: () => claimCells(this.settings, name, this.clock.wallNow()),
+			statusOf: (rows) =>
+				statusOf(rows, wish, this.clock.wallNow(), this.lock.ignored, (one) => this.lock.isDead(one)),
+			whyStop: () => waiting.whyStop(),
+			pause: () => {
+				if (wish.sinceMs !== undefined && !key.place) this.queueUp(name, wish.sinceMs);
+				waiting.pause();
+			},
+			// In strict order, a key is claimed first and read with the claim.
+			rows: isStrict ? [] : before,
 		});
 		if (!acquired.ok) return explainTable(acquired);
 		key.unopened = undefined;
-		key.lease = acquired.value.lease;
+		if (acquired.value.kind === 'known') {
+			const { sessionId, cell } = acquired.value.answer;
+			key.adopt(sessionId, cell);
+			this.owners.claim(this.settings.agent, key.entryKey, sessionId);
+			return ok(sessionId);
+		}
+		const { claim, rows } = acquired.value;
+		key.claim = claim;
 		key.isStrict = isStrict;
-		// The mapping that this run knew may have been changed, or removed from the table.
-		return ok(this.learn(key, acquired.value.rows, voidId));
+		const sessionId = this.learn(key, rows);
+		return ok(sessionId === wish.voidId ? '' : sessionId);
 	}
 
 	/**
@@ -137,12 +134,11 @@ export class SessionStore {
 	 */
 	opened(name: string, sessionId: string, askedIn = ''): void {
 		const key = this.keyOf(name);
-		if (key.isReplaced(askedIn) || key.sessionId === sessionId) return;
-		if (this.isOfAnother(name, sessionId)) return;
+		if (key.isReplaced(askedIn) || key.sessionId === sessionId || this.isOfAnother(name, sessionId)) return;
 		this.owners.claim(this.settings.agent, key.entryKey, sessionId);
-		if (askedIn && key.session) key.session.sessionId = sessionId;
-		else key.session = { sessionId, turns: 0, added: 0 };
-		this.writer.later(key);
+		key.sessionId = sessionId;
+		// In strict order, the row of the claim becomes that of the session only when the turn is over.
+		if (!key.isStrict || key.isStored) this.writer.later(key);
 	}
 
 	/** Whether another key of the agent has this session, and this key has not. */
@@ -152,46 +148,47 @@ export class SessionStore {
 		return key.sessionId !== sessionId && this.owners.isOfAnother(agent, key.entryKey, sessionId);
 	}
 
-	/** Counts a turn in the key's session. @param answeredId the session of the answer */
+	/** Whether a call with this key may be sent: its claim, if it needed one, is fresh. */
+	maySend(name: string): boolean {
+		const { claim, isUnwritten } = this.keyOf(name);
+		return !claim || isUnwritten || claim.isFresh;
+	}
+
+	/** Notes that the key's session was used; written when the run ends. @param answeredId the session of the answer */
 	used(name: string, answeredId: string): void {
 		const key = this.keyOf(name);
-		if (key.session && !key.isReplaced(answeredId)) key.session.added++;
+		if (!key.isReplaced(answeredId)) key.isUsed = true;
 	}
 
-	/**
-	 * Counts a turn in a session that was resumed by ID and may belong to a key.
-	 * @param nextId the session of the answer
-	 */
+	/** Notes that a session, which may belong to a key, was resumed by ID. @param nextId the session of the answer */
 	resumedById(sessionId: string, nextId: string): void {
-		const session = this.resumed.get(sessionId) ?? { sessionId, turns: 0, added: 0 };
-		session.added++;
-		if (nextId) session.sessionId = nextId;
-		this.resumed.set(sessionId, session).set(session.sessionId, session);
+		this.resumed.set(sessionId, nextId || sessionId);
 	}
 
 	/**
-	 * Ends a key's turn and releases its row, at once if there is nothing to write.
+	 * Ends a key's turn and gives its claim back, unless a session was opened, whose row the claim becomes.
 	 * @param isWanted whether other turns of this process wait for the key and need its session
 	 */
 	async release(name: string, isWanted = false): Promise<void> {
 		const key = this.keyOf(name);
-		const { lease, isStrict } = key;
+		const { claim, isStrict } = key;
+		// Without signs of life, another process may have taken a turn meanwhile.
+		if (isStrict && claim && !claim.isFresh) key.isLost = true;
 		key.isStrict = false;
-		if (lease && (!key.session || (key.session.added === 0 && key.isStored))) {
-			key.lease = undefined;
-			await this.lock.abandon(lease);
-		} else if (lease && !isStrict) this.writer.later(key);
-		if (isWanted || isStrict) await this.writer.now([key]);
+		if (key.isUnwritten) {
+			this.writer.later(key);
+			if (isWanted || isStrict) await this.writer.now();
+		}
+		// Written, so that the claim has become the session's row, or was not needed for it.
+		if (claim && key.claim === claim && !key.isUnwritten) await this.writer.giveBack(key);
 	}
 
 	/** Writes what is unwritten once all turns are over; only then is it known which keys are lost. */
 	async settle(): Promise<void> {
-		const keys = [...this.keys.values()];
-		// Retries failed writes, as the final flush does: a loss that only that flush discovered could no longer be reported.
-		if (keys.some(({ lease }) => lease)) await this.writer.flush(keys);
+		if ([...this.keys.values()].some((key) => key.isUnwritten)) await this.writer.flush();
 	}
 
-	/** Whether another run took over the key's row, or a person deleted it. `find` gives the key's current session. */
+	/** Whether another run opened another session, or a person deleted the row. `find` gives the key's current session. */
 	isLost(name: string): boolean {
 		return this.keyOf(name).isLost;
 	}
@@ -208,11 +205,13 @@ export class SessionStore {
 	/** Writes what is still unwritten; must be called before the node ends. */
 	async flush(): Promise<Result<unknown>> {
 		const keys = [...this.keys.values()];
-		await Promise.all(keys.map(async ({ key, lease }) => lease && (await this.release(key))));
+		await Promise.all(keys.map(async ({ key, claim }) => claim && (await this.release(key))));
 		const resumed = await this.readResumed();
-		const written = await this.writer.flush(resumed.ok ? [...keys, ...resumed.value] : keys);
-		// If a write failed, the key must not stay locked for as long as this process lives.
-		await Promise.all(keys.map(async ({ lease }) => lease && (await this.lock.abandon(lease))));
+		for (const key of resumed.ok ? [...keys, ...resumed.value] : keys)
+			if (key.isUsed || key.isUnwritten) this.writer.later(key);
+		const written = await this.writer.flush();
+		// If a write failed, the key must not stay claimed for as long as this process lives.
+		await Promise.all(keys.map(async (key) => key.claim && (await this.writer.giveBack(key))));
 		const results = [written, resumed, await this.lock.flush()];
 		return results.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
@@ -223,29 +222,46 @@ export class SessionStore {
 	 */
 	private async readResumed(): Promise<Result<KeySession[]>> {
 		const { resumed, settings, table, clock } = this;
-		const read = await insist(clock, async () => {
+		const read = await this.writer.insist(async () => {
 			const rows = await table.read('sessionId', [...resumed.keys()]);
 			return !rows.ok && hasNoTables(rows.failure) ? ok([]) : rows;
 		});
 		if (!read.ok) return read;
 		const nowMs = clock.wallNow();
-		const keys = new Map<string, KeySession>();
-		for (const row of read.value) {
-			const entryKey = textOrNumber(row.entryKey);
-			const found = sessionIn([row], nowMs);
-			const known = found && resumed.get(found.sessionId);
-			if (!known || row.agent !== settings.agent || keys.has(entryKey)) continue;
-			const key = new KeySession(textOrNumber(row.sessionKey), entryKey);
-			key.session = { ...known, turns: found.turns };
-			key.stored = found.stored;
-			key.lifeMs = lifeOf(row, nowMs);
-			keys.set(entryKey, key);
-		}
-		return ok([...keys.values()]);
+		const ofAgent = read.value.filter(({ agent }) => agent === settings.agent);
+		return ok(
+			[...Map.groupBy(ofAgent, ({ entryKey }) => textOrNumber(entryKey))].flatMap(([entryKey, rows]) => {
+				const found = sessionIn(rows, nowMs);
+				const row = rows.find(({ sessionId }) => sessionId === found?.cell);
+				if (!found || !row) return [];
+				const key = new KeySession(textOrNumber(row.sessionKey), entryKey);
+				key.adopt(found.sessionId, found.cell);
+				key.sessionId = this.lastOf(found.sessionId);
+				key.isUsed = true;
+				key.lifeMs = lifeOf(row, nowMs);
+				return [key];
+			}),
+		);
 	}
 
-	private wanted({ key, entryKey }: KeySession): Pick<Acquirer, 'entryKey' | 'row'> {
-		return { entryKey, row: () => sessionRow(this.settings, key, UNOPENED, this.clock.wallNow()) };
+	/** The last ID under which a resumed session continues. */
+	private lastOf(sessionId: string): string {
+		const seen = new Set([sessionId]);
+		for (let id = sessionId; ; seen.add(id)) {
+			const next = this.resumed.get(id);
+			if (next === undefined || seen.has(next)) return id;
+			id = next;
+		}
+	}
+
+	/** Adopts the session that the key's rows name. @returns the session; empty if there is none */
+	private learn(key: KeySession, rows: readonly TableRow[]): string {
+		const found = sessionIn(rows, this.clock.wallNow());
+		key.adopt(found?.sessionId ?? '', found?.cell ?? null);
+		if (found) this.owners.claim(this.settings.agent, key.entryKey, found.sessionId);
+		// A row without a session may belong to one that is being opened.
+		else if (rows.length === 0) this.owners.forget(key.entryKey);
+		return key.sessionId;
 	}
 
 	private keyOf(name: string): KeySession {

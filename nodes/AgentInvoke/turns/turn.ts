@@ -33,7 +33,7 @@ export type SessionChoice =
 
 /**
  * - `arrival`: the turns of a key in one n8n process run in the order they arrived
- * - `strict`: the turns of a key in all processes run in the order of the table's queue
+ * - `strict`: the turns of a key in all processes exclude each other, and who has waited longest goes first
  */
 export type TurnOrder = 'arrival' | 'strict';
 
@@ -48,6 +48,8 @@ export interface AgentTurn {
 	readonly session: SessionChoice;
 	/** The turn's slot in the process's queue for this session; without a slot, the turn does not wait. */
 	readonly slot?: Slot | undefined;
+	/** When the message came, by the clock's `now()`. */
+	readonly sinceMs: number;
 	/** Whether the turn answers an interrupt, in a session that may belong to a key. */
 	readonly isResume: boolean;
 	/** Undefined if the option is not set. */
@@ -75,11 +77,6 @@ export interface TurnSettings {
 	readonly idempotencyAnswers: AnswerKeeping;
 	/** Whether no further turn begins after a failure. */
 	readonly stopAtFailure: boolean;
-	/**
-	 * Whether, in strict order, a message reserves its position in the table's queue while it is still in the queue of
-	 * the process. False if that queue mixes several agents, because two processes could then wait for each other.
-	 */
-	readonly reservesPositions: boolean;
 }
 
 /** What all turns of a run share. */
@@ -118,7 +115,7 @@ export async function runTurns<T extends AgentTurn>(
 	const permits = pLimit(settings.concurrency);
 	const callLimit: CallLimit = { most: settings.maxInvocations, taken: turns.length };
 	const ending = new AbortController();
-	const reserves = settings.turnOrder === 'strict' && settings.reservesPositions;
+	const isStrict = settings.turnOrder === 'strict';
 	const takeNow = async (turn: T, isLast: boolean, pause: () => void): Promise<TurnOutcome<T>> => {
 		const calls = new TurnCalls(callLimit, clock);
 		const waitLimit = new WaitLimit(clock, settings.timeoutMs, signal, ending.signal, pause);
@@ -145,10 +142,10 @@ export async function runTurns<T extends AgentTurn>(
 	const takeAll = async (conversation: readonly T[]): Promise<Array<TurnOutcome<T>>> => {
 		const outcomes: Array<TurnOutcome<T>> = [];
 		const last = conversation.at(-1);
-		// Ahead of messages that reach other processes later. The last turn leaves the queue again; whichever comes first
-		// uses the position.
-		if (reserves && last?.session.kind === 'mapped' && last.slot?.isFirst === false)
-			last.client.sessions.queueUp(last.session.key);
+		// Ahead of messages that reach other processes later; the last turn gives the place up.
+		const waits = last?.slot?.isFirst === false;
+		if (isStrict && waits && last.session.kind === 'mapped')
+			last.client.sessions.queueUp(last.session.key, last.sinceMs);
 		for (const turn of conversation) {
 			outcomes.push(await take(turn, turn === last));
 		}
@@ -172,6 +169,8 @@ class ItemTurn<T extends AgentTurn> {
 	private readonly sessions: SessionStore;
 	/** Empty if the session is not mapped. */
 	private readonly key: string;
+	/** Whether all claims of this turn are fresh. */
+	private maySend = (): boolean => true;
 
 	/** @param isLast whether no later turn of the run has the same session */
 	constructor(
@@ -225,11 +224,11 @@ class ItemTurn<T extends AgentTurn> {
 		if (stop) return fail(stop);
 		if (!key) return ok(undefined);
 		const obtained = await sessions.obtain(key, waitLimit, {
-			isStrict: this.settings.turnOrder === 'strict',
+			sinceMs: this.settings.turnOrder === 'strict' ? this.turn.sinceMs : undefined,
 			isOld: slot?.isBehindOthers === true,
 		});
 		if (!obtained.ok) return obtained;
-		// From here on, the key's held row keeps later messages waiting.
+		// From here on, the claim keeps later messages waiting.
 		if (this.isLast) sessions.leaveQueue(key);
 		// The run may have ended during the wait.
 		const late = waitLimit.whyStop();
@@ -290,6 +289,7 @@ class ItemTurn<T extends AgentTurn> {
 		const { session } = this.turn;
 		const startedMs = this.run.clock.now();
 		const { sessionId } = this;
+		this.maySend = () => held?.maySend() !== false && (!this.key || this.sessions.maySend(this.key));
 		let called = await this.call(open.value, sessionId, sessionId ? session.kind : 'new');
 		if (!called.ok && this.mayRenew(called.failure) && calls.mayRepeat()) {
 			called = await this.callRenewed(open.value);
@@ -329,6 +329,7 @@ class ItemTurn<T extends AgentTurn> {
 				timeoutMs,
 				tries: attempts,
 				retryAmbiguous,
+				maySend: this.maySend,
 				onDelta: async (text) => await this.run.onDelta(turn, text),
 				onSession: (id) => {
 					if (key) sessions.opened(key, id, sessionId);

@@ -67,8 +67,8 @@ const UNSEEN_PAUSE_MS = 2_000;
 /** A renewal that takes longer is repeated, as one that failed. */
 const RENEWAL_HANGS_MS = 5_000;
 const AGAIN_MS = 500;
-/** How many reads in a row may fail while other holders are waited for. */
-const READ_TRIES = 3;
+/** How many claims may fail, and how many reads in a row while other holders are waited for. */
+const TRIES = 3;
 
 /**
  * Gives a key to one of many holders, over a table whose rows are only added, read and removed.
@@ -113,6 +113,7 @@ export class ClaimLock {
 	async acquire<A>(wish: ClaimWish<A>): Promise<Result<Mine | Known<A>>> {
 		let { rows } = wish;
 		let failures = 0;
+		let broken = 0;
 		for (let reads = 0; ;) {
 			const stop = wish.whyStop();
 			if (stop) return fail(stop);
@@ -120,7 +121,7 @@ export class ClaimLock {
 				const { entryKey } = wish;
 				const read = await (reads === 0 ? this.reads.read(entryKey) : this.reads.readLater(entryKey, reads));
 				failures = read.ok ? 0 : failures + 1;
-				if (!read.ok && (reads === 0 || failures >= READ_TRIES)) return read;
+				if (!read.ok && (reads === 0 || failures >= TRIES)) return read;
 				reads++;
 				if (!read.ok) continue;
 				rows = read.value;
@@ -131,8 +132,8 @@ export class ClaimLock {
 			if (status.kind === 'free') {
 				const claiming = async () => await this.claim(wish, status.dead);
 				const tried = await (wish.permit?.(claiming) ?? claiming());
-				if (!tried.ok) return tried;
-				if (tried.value) return ok(tried.value);
+				if (!tried.ok && ++broken >= TRIES) return tried;
+				if (tried.ok && tried.value) return ok(tried.value);
 			}
 			reads ||= 1;
 			wish.pause?.();
@@ -142,7 +143,7 @@ export class ClaimLock {
 	/** A row that only waits for a key: it is renewed like a claim, but excludes nobody. */
 	wait({ entryKey, cells }: Pick<ClaimWish<unknown>, 'entryKey' | 'cells'>): Claim {
 		const waiting = this.newClaim({ entryKey, cells }, []);
-		void this.adds.add(waiting);
+		void waiting.track(this.adds.add(waiting));
 		this.keep(waiting);
 		return waiting;
 	}
@@ -229,7 +230,9 @@ export class ClaimLock {
 		return read;
 	}
 
-	private keep(claim: Claim): void {
+	/** Renews a claim until `end`. */
+	keep(claim: Claim): void {
+		if (this.held.has(claim)) return;
 		this.held.add(claim);
 		if (this.held.size === 1) void this.renewAll();
 	}
@@ -262,10 +265,14 @@ export class ClaimLock {
 		const written = write.then((done) => {
 			if (!done.ok) return;
 			const found = new Set(done.value.map(({ rowKey }) => rowKey));
+			// A claim that has ended meanwhile has no use for the row, which would only stay.
+			const late = rows.filter(([claim]) => !this.held.has(claim)).map(([, { rowKey }]) => rowKey ?? null);
+			void table.remove('rowKey', late);
 			rows.forEach(([claim], at) => {
 				const replaced = gone[at] ?? [];
 				// A row that was not there to be replaced was deleted by a person, who thereby ended the claim.
-				if (replaced.length === 1 && !found.has(replaced[0] ?? '')) this.lose(claim);
+				const isDeleted = replaced.length === 1 && !found.has(replaced[0] ?? '');
+				if (isDeleted && this.held.has(claim)) this.lose(claim);
 				for (const rowKey of replaced) claim.standing.delete(rowKey);
 				claim.confirm(sinceMs);
 				due.delete(claim);

@@ -34,7 +34,6 @@ test('two items with one key are turns of one session, as is the next execution'
 		{
 			sessionKey: 'anna',
 			sessionId: idsOf(first)[0],
-			turns: 3,
 			workflowId: harnessWorkflowId(),
 			lastExecutionId: second.executionId,
 			lastUsedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),

@@ -17,7 +17,7 @@ const turns = () => stage.tables.rows('flow_agent_turns').map(({ item, outcome }
 const sessions = () =>
 	stage.tables
 		.rows('flow_agent_sessions')
-		.map(({ sessionKey, sessionId, owner }) => [sessionKey, sessionId, owner]);
+		.map(({ sessionKey, sessionId }) => [sessionKey, sessionId]);
 
 test.each([true, false])(
 	'answers to sent calls are read and saved with their sessions and turns, and no more calls are sent (stream: %s)',
@@ -35,7 +35,7 @@ test.each([true, false])(
 			[1, 'answered'],
 		]);
 		const opened = stage.platform.books().sessions.map(({ sessionId }) => sessionId);
-		expect(sessions().toSorted()).toEqual(['a', 'b'].map((key, at) => [key, opened[at], 'free']));
+		expect(sessions().toSorted()).toEqual(['a', 'b'].map((key, at) => [key, opened[at]]));
 		expect(sent()).toBe(2);
 	},
 );

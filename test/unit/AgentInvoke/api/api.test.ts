@@ -419,3 +419,13 @@ test('a busy session is reported as such, so that the turn waits for it', async 
 	});
 	expect((await invoke(served)).asked).toBe(1);
 });
+
+test('nothing is sent, and the item says so, once a claim is no longer fresh', async () => {
+	const { result, asked } = await invoke({ pieces: [] }, { maySend: () => false });
+	expect(asked).toBe(0);
+	expect(failureOf(result)).toMatchObject({
+		kind: 'notSubmitted',
+		message: expect.stringMatching(/^The agent was not asked for this item, because the Data Table/),
+		advice: expect.stringMatching(/^Nothing was sent/),
+	});
+});

@@ -86,6 +86,7 @@ export async function invoke(
 				sessionId: '',
 				timeoutMs: 5_000,
 				tries: 1,
+				maySend: () => true,
 				retryAmbiguous: false,
 			},
 			calls: new TurnCalls({ most: 0, taken: 1 }, clock),

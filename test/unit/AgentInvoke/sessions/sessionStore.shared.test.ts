@@ -1,4 +1,4 @@
-import { SILENT_MS } from '../../../../nodes/shared/dataTable/heartbeat';
+import { DEAD_MS } from '../../../../nodes/shared/dataTable/claims';
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionOwners } from '../../../../nodes/AgentInvoke/sessions/sessionOwners';
 import type { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
@@ -39,7 +39,7 @@ async function forget(key = 'k'): Promise<void> {
 
 test.each([
 	['known', ['read', 'swap']],
-	['new', ['read', 'insertThenRead', 'swap']],
+	['new', ['read', 'insertThenRead', 'swapThenRead']],
 ])('a turn in a %s session costs the operations %j', async (what, operations) => {
 	if (what === 'known') await clock.run(worker().run(ask('first')));
 	table.calls.length = 0;
@@ -47,40 +47,12 @@ test.each([
 	expect(table.calls).toEqual(operations);
 });
 
-test('executions that know a key count every turn, even if they write at the same time', async () => {
-	await clock.run(worker().run(ask('first')));
-	const asked = Array.from({ length: 8 }, async (_, index) => await worker().run(ask(`m${index}`)));
-	await clock.run(Promise.all(asked));
-	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 9 }]);
-});
-
-test('counting a turn costs two more operations if another execution has counted one meanwhile', async () => {
-	await clock.run(worker().run(ask('first')));
-	const [one, two] = [store('one'), store('two')];
-	for (const each of [one, two]) {
-		await clock.run(each.load(['k']));
-		each.used('k', each.find('k'));
-	}
-	await clock.run(one.flush());
-	table.calls.length = 0;
-	await clock.run(two.flush());
-	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 3, lastExecutionId: 'two' }]);
-	expect(table.calls).toEqual(['swap', 'read', 'swap']);
-});
-
-test('a turn is counted in a row whose turns cannot be compared', async () => {
-	await clock.run(worker().run(ask('first')));
-	table.edit((row) => ({ ...row, turns: Number.NaN }));
-	await clock.run(worker().run(ask('second')));
-	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
-});
-
-test('a database that takes ten seconds per statement costs a new session no additional operations except heartbeats', async () => {
-	table = new MemoryTable(clock, () => 1, 5_000);
+test('a database that takes ten seconds per statement costs a new session no additional operations except renewals', async () => {
+	table = new MemoryTable(clock, () => 1, 2_500);
 	await clock.run(worker().run(ask('m')));
 	const [first, ...rest] = table.calls;
-	expect([first, ...rest.filter((call) => call !== 'updateAlike')]).toEqual([
-		...['read', 'insertThenRead', 'swap'],
+	expect([first, ...rest.filter((call) => call !== 'replace')]).toEqual([
+		...['read', 'insertThenRead', 'swapThenRead'],
 	]);
 });
 
@@ -88,10 +60,10 @@ test('the session of a stream is in the table while the agent is still answering
 	Object.assign(agent, { takesMs: () => 10_000, tellsAfterMs: 100 });
 	const run = worker().run(ask('m'));
 	await clock.advance(1_500);
-	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 0 }]);
+	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 	await clock.run(run);
-	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 1 }]);
-	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
+	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
+	expect(table.calls).toEqual(['read', 'insertThenRead', 'swapThenRead', 'swap']);
 });
 
 test('an item that waits for a key does not delay the other items of its run', async () => {
@@ -216,15 +188,15 @@ test('a claim whose owner died is taken over after it expires, even by turns tha
 	await lost;
 	const n8n = worker();
 	const told: string[] = [];
-	for (let i = 0; i < 5; i++)
+	for (let i = 0; i < 7; i++)
 		told.push(...kinds(await clock.run(n8n.run(ask(`m${i}`), { timeoutMs: 20_000 }))));
-	expect(told).toEqual(['notSubmitted', 'notSubmitted', 'new', 'mapped', 'mapped']);
-	expect(clock.elapsedMs).toBeLessThan(SILENT_MS + 60_000);
+	expect(told).toEqual([...Array(4).fill('notSubmitted'), 'new', 'mapped', 'mapped']);
+	expect(clock.elapsedMs).toBeLessThan(DEAD_MS + 60_000);
 	expect(table.all().filter(({ sessionId }) => sessionId)).toMatchObject([{ sessionId: 's2' }]);
 });
 
-test('a session that takes minutes to open is waited for, and heartbeats keep its claim alive', async () => {
-	agent.takesMs = () => 5 * SILENT_MS;
+test('a session that takes minutes to open is waited for, and renewals keep its claim alive', async () => {
+	agent.takesMs = () => 5 * DEAD_MS;
 	agent.tellsAfterMs = undefined;
 	const runs = ['one', 'two'].map(async (said, at) => {
 		await clock.sleep(at * 100);
@@ -232,7 +204,7 @@ test('a session that takes minutes to open is waited for, and heartbeats keep it
 	});
 	await clock.run(Promise.all(runs));
 	expect(heard()).toEqual(['one in s1', 'two in s1']);
-	expect(clock.elapsedMs).toBeGreaterThan(10 * SILENT_MS);
+	expect(clock.elapsedMs).toBeGreaterThan(10 * DEAD_MS);
 });
 
 test('an owner that slept until its claim expired does not take the key back', async () => {
@@ -242,12 +214,12 @@ test('an owner that slept until its claim expired does not take the key back', a
 		...{ whyStop: () => undefined, again: () => waiting },
 	};
 	expect(await clock.run(sleeper.obtain('k', waiting))).toEqual({ ok: true, value: '' });
-	// Its heartbeats are lost until another worker has taken its owner for dead.
-	table.mishap = (call) => (call === 'updateAlike' ? 'before' : 'none');
+	// Its renewals are lost until another worker has taken its owner for dead.
+	table.mishap = (call) => (call === 'replace' ? 'before' : 'none');
 	agent.takesMs = () => 30_000;
 	agent.tellsAfterMs = undefined;
 	const awake = worker().run(ask('awake'));
-	await clock.advance(SILENT_MS + 10_000);
+	await clock.advance(DEAD_MS + 10_000);
 	expect(heard()).toEqual(['awake in s1']);
 	table.mishap = () => 'none';
 	await clock.run(awake);
@@ -279,9 +251,9 @@ test('if the table accepts no row, nothing is sent for any key', async () => {
 	expect([heard(), table.all()]).toEqual([[], []]);
 });
 
-test('a run whose heartbeats fail keeps its session if no other run wants it', async () => {
+test('a run whose renewals fail keeps its session if no other run wants it', async () => {
 	agent.takesMs = () => 90_000;
-	table.mishap = (call) => (call === 'updateAlike' && clock.elapsedMs < 80_000 ? 'before' : 'none');
+	table.mishap = (call) => (call === 'replace' && clock.elapsedMs < 80_000 ? 'before' : 'none');
 	await clock.run(worker().run(ask('first')));
 	expect(table.all().map(({ sessionId }) => sessionId)).toEqual(['s1']);
 	agent.takesMs = () => 10;
@@ -303,7 +275,7 @@ test.each(['before', 'after'] as const)(
 	async (mishap) => {
 		agent.takesMs = (said) => (said === 'long' ? 40_000 : 10);
 		let writes = 0;
-		table.mishap = (call) => (call === 'swap' && ++writes === 1 ? mishap : 'none');
+		table.mishap = (call) => (call.startsWith('swap') && ++writes === 1 ? mishap : 'none');
 		const long = worker().run([
 			{ key: 'k', said: 'short' },
 			{ key: 'l', said: 'long' },
@@ -312,8 +284,8 @@ test.each(['before', 'after'] as const)(
 		expect(table.all().map(({ sessionId }) => sessionId)).toContain('s1');
 		await clock.run(long);
 		expect(table.all()).toMatchObject([
-			{ sessionId: expect.stringMatching(/^s\d$/), turns: 1 },
-			{ sessionId: expect.stringMatching(/^s\d$/), turns: 1 },
+			{ sessionId: expect.stringMatching(/^s\d$/) },
+			{ sessionId: expect.stringMatching(/^s\d$/) },
 		]);
 	},
 );
@@ -331,7 +303,7 @@ test('in strict order, a turn whose row becomes visible late still runs alone', 
 	await clock.run(worker().run(ask('opens')));
 	agent.takesMs = () => 4_000;
 	const turns = ['first', 'second', 'third'];
-	table.hides = (ageMs, { owner }) => ageMs < 1_500 && owner !== 'free';
+	table.hides = (ageMs) => ageMs < 1_500;
 	const runs = turns.map(async (said, at) => {
 		await clock.sleep(at * 20);
 		return await worker().run(ask(said), { turnOrder: 'strict' });
@@ -358,7 +330,7 @@ test('in strict order, a message that waits in its own worker precedes one that 
 	);
 	expect(heard()).toEqual(['at 0 s in s1', 'at 1 s in s1', 'at 3 s in s1', 'at 4 s in s1']);
 	expect([agent.refusedAsBusy, one.queue.size, clock.sleepers]).toEqual([0, 0, 0]);
-	expect(table.all()).toMatchObject([{ sessionId: 's1', turns: 4, owner: 'free' }]);
+	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 });
 
 test('in strict order, a message that is not sent after all leaves the queue, so other workers continue', async () => {
@@ -376,7 +348,7 @@ test('in strict order, a message that is not sent after all leaves the queue, so
 	await clock.advance(500);
 	await clock.run(Promise.all([first, impatient, doomed, other.run(ask('of another'), strict)]));
 	expect(heard()).toEqual(['first in s1', 'of another in s1']);
-	expect(table.all()).toMatchObject([{ turns: 2, owner: 'free' }]);
+	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 	expect(clock.elapsedMs).toBeLessThan(25_000);
 });
 
@@ -386,20 +358,19 @@ test('in strict order, an execution has one place in the queue for all its messa
 	await clock.advance(500);
 	const late = worker().run(ask('late'), { turnOrder: 'strict' });
 	await clock.advance(500);
-	expect(table.all().filter(({ owner }) => String(owner).startsWith('waits '))).toHaveLength(2);
+	expect(table.all().filter(({ waitsSinceMs }) => waitsSinceMs !== null)).toHaveLength(2);
 	await clock.run(Promise.all([many, late]));
 	expect(agent.heard.map(({ said }) => said)).toEqual([...asks.map(({ said }) => said), 'late']);
-	expect(table.all()).toMatchObject([{ turns: 41, owner: 'free' }]);
+	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 });
 
 test('in strict order, an abandoned place in the queue delays others no longer than that of a dead run', async () => {
 	const broken = store('broken');
-	broken.queueUp('k');
+	broken.queueUp('k', 0);
 	await clock.advance(100);
 	await clock.run(broken.flush());
-	await clock.run(worker().run(ask('of another'), { turnOrder: 'strict' }), 2 * SILENT_MS);
+	await clock.run(worker().run(ask('of another'), { turnOrder: 'strict' }), 2 * DEAD_MS);
 	expect(heard()).toEqual(['of another in s1']);
-	expect(clock.sleepers).toBe(0);
 });
 
 test('in strict order, a turn needs only these operations, alone or behind another turn of its process', async () => {
@@ -407,12 +378,14 @@ test('in strict order, a turn needs only these operations, alone or behind anoth
 	const n8n = worker();
 	table.calls.length = 0;
 	await clock.run(n8n.run(ask('alone'), { turnOrder: 'strict' }));
-	expect(table.calls).toEqual(['swapThenRead', 'swap']);
+	expect(table.calls).toEqual(['insertThenRead', 'remove', 'swap']);
 	const alone = n8n.run(ask('one'), { turnOrder: 'strict' });
 	await clock.advance(100);
 	table.calls.length = 0;
 	await clock.run(Promise.all([alone, n8n.run(ask('behind'), { turnOrder: 'strict' })]));
-	expect(table.calls).toEqual(['insertThenRead', 'swap', 'swapThenRead', 'remove', 'swap']);
+	expect(table.calls.filter((call) => call !== 'swap')).toEqual([
+		...['insertThenRead', 'remove', 'insertThenRead', 'remove', 'remove'],
+	]);
 });
 
 test('in strict order, a key is free once its turn is over, even if its session was still being written', async () => {
@@ -491,22 +464,10 @@ describe('a session that is used by ID', () => {
 		expect((await keep()).ok).toBe(true);
 		expect(table.calls).toEqual(['read', 'swap']);
 		const [row] = table.all();
-		expect(row).toMatchObject({ turns: 3, lastExecutionId: 'e2', workflowId: 'w2' });
+		expect(row).toMatchObject({ lastExecutionId: 'e2', workflowId: 'w2' });
 		expect(Date.parse(String(row?.lastUsedAt))).toBeGreaterThan(clock.wallNow() - 1_000);
 		expect(Number(row?.expiresAtMs) - clock.wallNow()).toBeGreaterThan(HOUR - 1_000);
 		expect(Number(row?.expiresAtMs) - clock.wallNow()).toBeLessThanOrEqual(HOUR);
-	});
-
-	test('adds its turns to one that others count meanwhile', async () => {
-		await remember(HOUR);
-		let others = 1;
-		table.mishap = (call) => {
-			if (call === 'swap' && others-- > 0) table.edit((row) => ({ ...row, turns: 2 }));
-			return 'none';
-		};
-		expect((await keep()).ok).toBe(true);
-		expect(table.all()).toMatchObject([{ turns: 4 }]);
-		expect(table.calls).toEqual(['read', 'swap', 'read', 'swap']);
 	});
 
 	test('is stored under the last of the IDs under which it continued', async () => {
@@ -519,7 +480,7 @@ describe('a session that is used by ID', () => {
 		] as const)
 			sessions.resumedById(from, to);
 		await clock.run(sessions.flush());
-		expect(table.all()).toMatchObject([{ sessionId: 's3', turns: 3, lastExecutionId: 'e2' }]);
+		expect(table.all()).toMatchObject([{ sessionId: 's3', lastExecutionId: 'e2' }]);
 	});
 
 	test('is not matched with that of another agent, nor with an expired mapping', async () => {

@@ -44,7 +44,7 @@ it.each(['arrival', 'strict'] as const)(
 					await clock.advance(10_000);
 					expect(clock.sleepers).toBe(0);
 					for (const { queue } of workers) expect(queue.size).toBe(0);
-					expect(table.all().filter(({ owner }) => owner !== 'free')).toEqual([]);
+					expect(table.all().filter(({ sessionId }) => sessionId === '')).toEqual([]);
 					if (turnOrder === 'strict') expect(agent.refusedAsBusy).toBe(0);
 					outcomes.forEach((outcome, at) => {
 						const { stopMs, stopAtFailure } = runs[at]!;

@@ -5,9 +5,9 @@ import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/ses
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/turn';
-import { Liveness } from '../../../../nodes/shared/dataTable/heartbeat';
+import { Liveness } from '../../../../nodes/shared/dataTable/claims';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
-import type { LockParts } from '../../../../nodes/shared/dataTable/tableLock';
+import type { LockParts } from '../../../../nodes/shared/dataTable/claimLock';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
@@ -149,6 +149,7 @@ export class WorkerProcess {
 	): Promise<TurnOutcome[]> {
 		const { clock, random, liveness, owners, queue } = this;
 		const owner = Symbol('run');
+		const sinceMs = clock.now();
 		const slots = asks.map(({ key }) => queue.enter(key, owner));
 		const stores = new Map<string, SessionStore>();
 		for (const { agent = 'a' } of asks) {
@@ -172,13 +173,13 @@ export class WorkerProcess {
 				said: ask.said,
 				client: clientOf(ask),
 				session: { kind: 'mapped', key: ask.key } as const,
-				slot: slots[itemIndex],
+				...{ slot: slots[itemIndex], sinceMs },
 			})),
 			{
 				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
 				maxInvocations: 0,
 				...{ idempotencyAnswers: 'keep' as const, stopAtFailure: false, turnOrder: 'arrival' as const },
-				...{ reservesPositions: asks.every(({ agent }) => agent === undefined), ...settings },
+				...settings,
 			},
 			{
 				...{ clock, random, signal, ledger: undefined },

@@ -1,0 +1,270 @@
+import { randomUUID } from 'crypto';
+
+import { keyText, storable } from '../../shared/dataTable/cells';
+import type { ClaimLock } from '../../shared/dataTable/claimLock';
+import type { Claim } from '../../shared/dataTable/claims';
+import type { CellValue, DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
+import { ok, type Result } from '../../shared/errors/failure';
+import { BackgroundWriter } from '../../shared/run/backgroundWriter';
+import type { Clock } from '../../shared/run/clock';
+import { textOrNumber } from '../../shared/text/textOf';
+import { sessionIn, usedCells, type SessionSettings } from './sessionRows';
+
+/** What a run knows about one key, and the claim that it may hold. */
+export class KeySession {
+	/** Empty if the key has no session as far as this run knows. */
+	sessionId = '';
+	/** The cell of the session in the key's row; null if no row has one. */
+	stored: CellValue = null;
+	/** IDs whose writes failed, but may have been carried out. */
+	readonly attempted = new Set<string>();
+	/** The rows as read while the key had no session. */
+	unopened: readonly TableRow[] | undefined;
+	/** Held while this run opens the session, or during a turn in strict order. */
+	claim: Claim | undefined;
+	/** Whether `claim` is for a turn in strict order that is under way. */
+	isStrict = false;
+	/** The key's place among those that wait for a turn in strict order. */
+	place: Claim | undefined;
+	/** How long the mapping lasts after its last use, in ms, if another run chose that; 0 = forever. */
+	lifeMs: number | undefined;
+	/** Whether the session was used since its row was last written. */
+	isUsed = false;
+	/** Whether another run has opened or renewed the session, or a person has deleted its row. */
+	isLost = false;
+
+	constructor(
+		readonly key: string,
+		readonly entryKey: string,
+	) {}
+
+	adopt(sessionId: string, cell: CellValue): void {
+		this.sessionId = sessionId;
+		this.stored = cell;
+		this.attempted.clear();
+	}
+
+	/** Whether this run has lost the key, which now has a session other than `sessionId`. */
+	isReplaced(sessionId: string): boolean {
+		return this.isLost && this.sessionId !== '' && this.sessionId !== sessionId;
+	}
+
+	/** Whether a row has a session of this key, even if not the one that this run knows. */
+	get isStored(): boolean {
+		return this.stored !== null;
+	}
+
+	/** Whether the table lacks the session that this run knows. */
+	get isUnwritten(): boolean {
+		return this.sessionId !== '' && textOrNumber(this.stored).trim() !== storable(this.sessionId).trim();
+	}
+}
+
+/** The pause before a write, which collects changes. A new session ID is still stored within a second. */
+const WRITE_WITHIN_MS = 500;
+/** The pauses before a failed write is repeated: in the background, and while a turn or the end of the run waits. */
+const REPEAT_MS = 5_000;
+const INSIST_PAUSES_MS = [500, 1_000, 2_000];
+
+/** Writes what a run learns about sessions: in batches, one at a time, so that the latest state wins. */
+export class SessionWriter {
+	private readonly pending = new Set<KeySession>();
+	private readonly background: BackgroundWriter;
+
+	constructor(
+		private readonly settings: SessionSettings,
+		private readonly table: DataTable,
+		private readonly lock: ClaimLock,
+		private readonly clock: Clock,
+	) {
+		this.background = new BackgroundWriter(clock, {
+			isBehind: () => this.pending.size > 0,
+			write: async () => await this.writeAll(),
+			pauseMs: (failures) => (failures === 0 ? WRITE_WITHIN_MS : REPEAT_MS),
+		});
+	}
+
+	/** Schedules a write of the key within a second. */
+	later(key: KeySession): void {
+		this.pending.add(key);
+		this.background.start();
+	}
+
+	/** Writes now what is scheduled. */
+	async now(): Promise<Result<undefined>> {
+		return await this.background.now();
+	}
+
+	/** Writes everything now, and repeats failed writes. @returns the last failure if something is still unwritten */
+	async flush(): Promise<Result<undefined>> {
+		return await this.insist(async () => await this.background.flush());
+	}
+
+	/** Tries work on the table up to four times, for callers that cannot go on without it. */
+	async insist<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
+		let done = await work();
+		for (const pauseMs of INSIST_PAUSES_MS) {
+			if (done.ok) break;
+			await this.clock.sleep(pauseMs);
+			done = await work();
+		}
+		return done;
+	}
+
+	async giveBack(key: KeySession): Promise<void> {
+		const { claim } = key;
+		key.claim = undefined;
+		if (!claim) return;
+		if (key.isStored) void this.table.remove('holder', claim.takenFrom);
+		await this.lock.giveBack(claim);
+	}
+
+	private async writeAll(): Promise<Result<undefined>> {
+		const keys = [...this.pending].filter(({ sessionId }) => sessionId !== '');
+		this.pending.clear();
+		const { changed = [], opened = [] } = Object.groupBy(keys, ({ isStored }) =>
+			isStored ? 'changed' : 'opened',
+		);
+		const done = await Promise.all([this.change(changed), this.open(opened)]);
+		return done.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
+	}
+
+	/** Gives rows to sessions that have none: the row of the claim, which may be gone; without a claim, a new one. */
+	private async open(keys: readonly KeySession[]): Promise<Result<undefined>> {
+		// With a key of its own, no renewal of the claim that comes late can replace the row.
+		const cells = new Map(keys.map((key) => [key, { ...this.cellsOf(key), rowKey: randomUUID() }] as const));
+		const claimed = keys.filter(({ claim }) => claim);
+		await Promise.all(claimed.map(async ({ claim }) => claim && (await this.quiet(claim))));
+		const swaps = claimed.map((key): RowSwap => {
+			const { entryKey, claim } = key;
+			return { where: { entryKey, holder: claim?.holder ?? null }, cells: cells.get(key) ?? {} };
+		});
+		const rows = keys.flatMap((key) => (key.claim ? [] : [this.newRow(key, cells.get(key) ?? {})]));
+		const results = [
+			[claimed, swaps.length > 0 ? await this.table.swapThenRead(swaps) : ok([])] as const,
+			[
+				keys.filter(({ claim }) => !claim),
+				rows.length > 0 ? await this.table.insertThenRead(rows) : ok([]),
+			] as const,
+		] as const;
+		for (const [some, done] of results) {
+			const rowsOf = Map.groupBy(done.ok ? done.value : [], ({ entryKey }) => entryKey);
+			for (const key of some) {
+				if (done.ok) this.settle(key, cells.get(key) ?? {}, rowsOf.get(key.entryKey) ?? []);
+				else this.putBack(key, cells.get(key) ?? {});
+			}
+		}
+		const [[, changed], [, added]] = results;
+		if (!changed.ok) return changed;
+		return added.ok ? ok(undefined) : added;
+	}
+
+	/** Ends the renewals of a claim that becomes a session's row. */
+	private async quiet(claim: Claim): Promise<void> {
+		this.lock.end(claim);
+		await claim.quiet(this.clock);
+	}
+
+	private newRow({ key, entryKey }: KeySession, cells: TableRow): TableRow {
+		return {
+			...{ sessionKey: keyText(key), agent: this.settings.agent, waitsSinceMs: null },
+			...{ entryKey, holder: '', takenFrom: '', ...cells },
+		};
+	}
+
+	/** Takes in the rows of a key after its session was written. */
+	private settle(key: KeySession, cells: TableRow, rows: readonly TableRow[]): void {
+		const { claim } = key;
+		const found = sessionIn(rows, this.clock.wallNow());
+		const isOwn = found !== undefined && found.cell === cells.sessionId;
+		const isNamed = claim && rows.some(({ takenFrom }) => textOrNumber(takenFrom).includes(claim.holder));
+		key.claim = undefined;
+		if (claim && isOwn) this.tidy(claim, rows);
+		else if (claim) void this.lock.giveBack(claim);
+		if (!isOwn || isNamed) key.isLost = true;
+		if (isOwn) {
+			key.isUsed = false;
+			key.stored = found.cell;
+		} else key.adopt(found?.sessionId ?? '', found?.cell ?? null);
+	}
+
+	/** Removes what an opened session replaces: the rows of dead holders, and renewals of the claim that came late. */
+	private tidy(claim: Claim, rows: readonly TableRow[]): void {
+		const [own, ...more] = rows.filter(({ holder }) => holder === claim.holder);
+		const taken = rows.filter(({ holder }) => claim.takenFrom.includes(textOrNumber(holder)));
+		const gone = [...more, ...taken].map(({ rowKey }) => textOrNumber(rowKey)).filter(Boolean);
+		// If no renewal failed, the only row of the claim is the one that has become the session's.
+		if (claim.standing.size > 1) gone.push(...claim.standing);
+		if (own && gone.length > 0) void this.table.remove('rowKey', [...new Set(gone)]);
+	}
+
+	/**
+	 * Changes rows by compare-and-set. A change that finds no row reads: if its own session stands there, it was carried
+	 * out before; otherwise another run or a person was faster, and what stands there counts.
+	 */
+	private async change(keys: readonly KeySession[]): Promise<Result<undefined>> {
+		if (keys.length === 0) return ok(undefined);
+		const changes = keys.map((key) => ({ key, cells: this.cellsOf(key) }));
+		const swapped = await this.table.swap(
+			changes.map(({ key, cells }) => ({ where: { entryKey: key.entryKey, sessionId: key.stored }, cells })),
+		);
+		if (!swapped.ok) {
+			for (const { key, cells } of changes) this.putBack(key, cells);
+			return swapped;
+		}
+		const written = new Set(swapped.value.map(({ entryKey }) => entryKey));
+		const { done = [], missed = [] } = Object.groupBy(changes, ({ key }) =>
+			written.has(key.entryKey) ? 'done' : 'missed',
+		);
+		for (const { key, cells } of done) this.markWritten(key, cells);
+		if (missed.length === 0) return ok(undefined);
+		const read = await this.table.read(
+			'entryKey',
+			missed.map(({ key }) => key.entryKey),
+		);
+		const rowsOf = Map.groupBy(read.ok ? read.value : [], ({ entryKey }) => entryKey);
+		if (!read.ok) for (const { key, cells } of missed) this.putBack(key, cells);
+		if (!read.ok) return read;
+		const again = missed.filter(({ key, cells }) =>
+			this.learnMissed(key, cells, rowsOf.get(key.entryKey) ?? []),
+		);
+		return await this.change(again.map(({ key }) => key));
+	}
+
+	/** @returns whether an earlier write of this run was carried out although it failed, so that the change can be made */
+	private learnMissed(key: KeySession, cells: TableRow, rows: readonly TableRow[]): boolean {
+		const found = sessionIn(rows, this.clock.wallNow());
+		if (found?.cell === cells.sessionId) {
+			this.markWritten(key, cells);
+		} else if (found && key.attempted.has(found.sessionId)) {
+			key.stored = found.cell;
+			return true;
+		} else {
+			key.isLost ||= key.isUnwritten;
+			key.isUsed = false;
+			key.adopt(found?.sessionId ?? '', found?.cell ?? null);
+		}
+		return false;
+	}
+
+	private markWritten(key: KeySession, { sessionId = null }: TableRow): void {
+		key.stored = sessionId;
+		key.attempted.clear();
+		key.isUsed = false;
+		if (!key.isStrict) void this.giveBack(key);
+	}
+
+	private putBack(key: KeySession, { sessionId = null }: TableRow): void {
+		key.attempted.add(textOrNumber(sessionId));
+		this.pending.add(key);
+		if (key.claim) this.lock.keep(key.claim);
+	}
+
+	private cellsOf({ sessionId, lifeMs }: KeySession): TableRow {
+		return usedCells(
+			{ ...this.settings, ttlMs: lifeMs ?? this.settings.ttlMs },
+			sessionId,
+			this.clock.wallNow(),
+		);
+	}
+}
