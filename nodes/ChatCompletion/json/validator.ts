@@ -43,7 +43,7 @@ const OF_SCHEMAS: Schema = { type: ['object', 'boolean'], properties: OF_KEYWORD
 /** Keywords that apply their schemas to the same value, so that a circle of them has no end. */
 const IN_PLACE = 'allOf anyOf oneOf not if then else dependencies dependentSchemas'.split(' ');
 
-/** An escape outside of classes that the library's Unicode mode forbids, although it changes nothing. */
+/** A backslash outside of classes that the library's Unicode mode forbids, and what it allows as group 1. */
 const NEEDLESS_ESCAPE = /(\[(?:\\.|[^\]\\])*\]|\\[\w^$\\.*+?()[\]{}|/])|\\(?=.)/gsu;
 
 /** Each schema that is applied to a value is a step, and so are 100 comparisons and 1,000 steps of a pattern. */
@@ -78,7 +78,7 @@ export class SchemaChecker {
 	}
 
 	/**
-	 * @returns the problems of a value, in words; none if it fits
+	 * @returns the first problems of a value, in words; none if it fits. Finding all could take too long.
 	 * @throws `Unchecked` if all values of the answer took too many steps
 	 */
 	problemsOf(value: Json): string[] {
@@ -87,23 +87,10 @@ export class SchemaChecker {
 				// The library compares each element of a list with each.
 				this.count((jsonText(value) ?? '').split(',').length ** 2 / 100);
 			}
-			const first = this.errorsIn(value, true);
-			return first.length > 0 ? this.allErrorsIn(value, first).filter(isLeaf).map(problemIn) : [];
+			const { errors } = validate(value, this.schema, '2020-12', this.lookup);
+			return errors.filter(isLeaf).map(problemIn);
 		} catch (error) {
 			throw error instanceof RangeError ? new Unchecked(TOO_MUCH) : error;
-		}
-	}
-
-	private errorsIn(value: Json, isFirstOnly: boolean): OutputUnit[] {
-		return validate(value, this.schema, '2020-12', this.lookup, isFirstOnly).errors;
-	}
-
-	/** Only the first if it would take too long to find the others. */
-	private allErrorsIn(value: Json, first: OutputUnit[]): OutputUnit[] {
-		try {
-			return this.errorsIn(value, false);
-		} catch {
-			return first;
 		}
 	}
 
