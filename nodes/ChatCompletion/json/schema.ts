@@ -10,7 +10,7 @@ import {
 	type JsonObject,
 } from '../../shared/text/json';
 import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
-import { KEYWORDS, SchemaChecker, Unchecked } from './validator';
+import { KEYWORDS, SchemaChecker, SchemaFault, TOO_MUCH } from './validator';
 
 export type AnswerFormat =
 	| { readonly kind: 'text' }
@@ -22,9 +22,6 @@ export type AnswerFormat =
 			/** Strict if absent: every property must then be required, and no others are allowed. */
 			readonly strict?: false;
 	  };
-
-/** How many problems a message lists; the rest are counted. */
-const PROBLEMS_SHOWN = 3;
 
 /** The `response_format` of a request; nothing for plain text. */
 export function responseFormat(format: AnswerFormat): JsonObject {
@@ -121,16 +118,10 @@ export function parseAnswer(text: string, format: AnswerFormat, isCut = false): 
 	const found = jsonInText(text);
 	if (!found.ok) return found;
 	const values = isCut ? found.value.filter(isSurelyWhole) : found.value;
-	const problemOf = (one: FoundValue, checker?: SchemaChecker): string =>
-		checker ? misfit(one, checker) : notObject(one.value, text);
-	let checked;
-	try {
-		const checker = format.kind === 'jsonSchema' ? new SchemaChecker(format.schema) : undefined;
-		checked = values.map((one) => ({ ...one, problem: problemOf(one, checker) }));
-	} catch (error) {
-		// One that was not checked may be the answer.
-		return fail(uncheckedReason(error));
-	}
+	const checker = format.kind === 'jsonSchema' ? new SchemaChecker(format.schema) : undefined;
+	const checked = values.map((one) => ({ ...one, problem: problemOf(one, checker, text) }));
+	// One that was not checked may be the answer.
+	if (checked.some(({ problem }) => problem === TOO_MUCH)) return fail(TOO_MUCH);
 	const fitting = new Map(
 		checked.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
 	);
@@ -150,7 +141,10 @@ function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 	return isWhole && typeof value !== 'number';
 }
 
-function notObject(value: Json, text: string): string {
+/** Why a value is not what was asked for, as a clause; empty if it is. */
+function problemOf({ value, source }: FoundValue, checker: SchemaChecker | undefined, text: string): string {
+	// Checked with rounded numbers, because `value` contains very long integers as strings.
+	if (checker) return checker.whyUnfit(parseRounded(source) ?? value);
 	if (isJsonObject(value)) return '';
 	return Array.isArray(value) ? 'it is an array instead of a JSON object' : describeText(text);
 }
@@ -161,27 +155,13 @@ function describeText(text: string): string {
 	return opens ? BROKEN : `it is text: "${excerpt(text, 80)}"`;
 }
 
-function misfit({ value, source }: FoundValue, checker: SchemaChecker): string {
-	// Checked with rounded numbers, because `value` contains very long integers as strings.
-	const problems = checker.problemsOf(parseRounded(source) ?? value);
-	if (problems.length === 0) return '';
-	const shown = problems.slice(0, PROBLEMS_SHOWN).map((problem) => excerpt(problem, 160));
-	const more = problems.length - PROBLEMS_SHOWN;
-	return `it does not fit the schema: ${shown.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
 /** Why a schema cannot check answers, as a clause; empty if it can. */
 export function faultOf(schema: JsonObject): string {
 	try {
 		new SchemaChecker(schema);
 		return '';
 	} catch (error) {
-		return uncheckedReason(error);
+		const isKnown = error instanceof SchemaFault;
+		return isKnown ? error.message : 'its "$id", "$anchor" or "$ref" cannot be read';
 	}
-}
-
-/** @throws an error that does not say why something cannot be checked */
-function uncheckedReason(error: unknown): string {
-	if (error instanceof Unchecked) return error.message;
-	throw error;
 }

@@ -49,13 +49,17 @@ const NEEDLESS_ESCAPE = /(\[(?:\\.|[^\]\\])*\]|\\[\w^$\\.*+?()[\]{}|/])|\\(?=.)/
 /** Each schema that is applied to a value is a step, and so are 100 comparisons and 1,000 steps of a pattern. */
 const MOST_STEPS = 300_000;
 
-/** A value cannot be checked; the message is a clause. */
-export class Unchecked extends Error {}
+/** How many problems a message lists; the rest are counted. */
+const PROBLEMS_SHOWN = 3;
+export const TOO_MUCH = 'it is too large, or too unlike the schema, to be checked';
+
+/** A schema cannot check answers; the message is a clause. */
+export class SchemaFault extends Error {}
 
 /**
  * Checks the values of one answer against a schema (drafts 7 to 2020-12). The library does the checking; it is given a
- * copy of the schema that counts the steps. Formats count those of patterns. The library knows them by name alone, so a
- * checker must be used before the next one is made.
+ * copy of the schema that counts the steps, those of patterns through formats. The library knows these by name alone, so
+ * a checker must be used before the next one is made.
  */
 export class SchemaChecker {
 	private readonly schema: Schema | boolean;
@@ -63,40 +67,39 @@ export class SchemaChecker {
 	private readonly copies: Schema[] = [];
 	private steps = 0;
 
-	/** @throws `Unchecked` if the schema has a fault */
+	/** @throws a `SchemaFault`, or the library's error about a URI that it cannot read */
 	constructor(schema: JsonObject) {
 		const [fault] = validate(schema, OF_SCHEMAS).errors.filter(isLeaf);
-		if (fault) throw new Unchecked(problemIn(fault).replace(NOT_ALLOWED, 'cannot be checked'));
+		if (fault) throw new SchemaFault(problemIn(fault).replace(NOT_ALLOWED, 'cannot be checked'));
 		this.schema = this.copyOf(schema);
-		const lookup = lookupOf(this.schema);
-		if (!lookup) throw new Unchecked('its "$id", "$anchor" or "$ref" cannot be read');
-		this.lookup = lookup;
+		this.lookup = dereference(this.schema);
 		const lost = this.copies.find((copy) => copy.$ref !== undefined && this.target(copy) === undefined);
-		if (lost) throw new Unchecked(`no such schema ${excerpt(lost.$ref ?? '', 80)}`);
+		if (lost) throw new SchemaFault(`no such schema ${excerpt(lost.$ref ?? '', 80)}`);
 		const done = new Set<unknown>();
 		for (const copy of this.copies) this.refuseCircle(copy, new Set(), done);
 	}
 
-	/**
-	 * @returns the first problems of a value, in words; none if it fits. Finding all could take too long.
-	 * @throws `Unchecked` if all values of the answer took too many steps
-	 */
-	problemsOf(value: Json): string[] {
+	/** Why a value does not fit, as a clause with the first problems; empty if it does, and `TOO_MUCH` if it was not checked. */
+	whyUnfit(value: Json): string {
 		try {
 			if (this.copies.some(({ uniqueItems }) => uniqueItems)) {
 				// The library compares each element of a list with each.
 				this.count((jsonText(value) ?? '').split(',').length ** 2 / 100);
 			}
 			const { errors } = validate(value, this.schema, '2020-12', this.lookup);
-			return errors.filter(isLeaf).map(problemIn);
-		} catch (error) {
-			throw error instanceof RangeError ? new Unchecked(TOO_MUCH) : error;
+			const problems = errors.filter(isLeaf).map((error) => excerpt(problemIn(error), 160));
+			if (problems.length === 0) return '';
+			const more = problems.splice(PROBLEMS_SHOWN).length;
+			return `it does not fit the schema: ${problems.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
+		} catch {
+			// The count ended the check, or the call stack or the list of errors was full.
+			return TOO_MUCH;
 		}
 	}
 
 	private count(steps: number): true {
 		this.steps += steps;
-		if (this.steps > MOST_STEPS) throw new Unchecked(TOO_MUCH);
+		if (this.steps > MOST_STEPS) throw new RangeError(TOO_MUCH);
 		return true;
 	}
 
@@ -104,7 +107,7 @@ export class SchemaChecker {
 	private copyOf(part: unknown): Schema | boolean {
 		if (!isJsonObject(part)) return part === true;
 		const known = Object.entries(part).filter(([name]) => KEYWORDS.has(name));
-		const copy: Schema = Object.fromEntries(known.map(([name, value]) => [name, this.valueOf(name, value)]));
+		const copy: Schema = Object.fromEntries(known.map(([name, value]) => [name, this.keywordOf(name, value)]));
 		const names = Object.keys(copy.patternProperties ?? {});
 		const counted: Schema[] = names.map((name) => ({ propertyNames: { format: this.formatOf(name) } }));
 		if (copy.pattern !== undefined) counted.push({ format: this.formatOf(copy.pattern) });
@@ -116,7 +119,7 @@ export class SchemaChecker {
 		return copy;
 	}
 
-	private valueOf(name: string, value: unknown): unknown {
+	private keywordOf(name: string, value: unknown): unknown {
 		const copy = (one: unknown): unknown => (Array.isArray(one) ? one.map(copy) : this.copyOf(one));
 		if (name === 'pattern' && typeof value === 'string') return value.replace(NEEDLESS_ESCAPE, '$1');
 		if (name in PARTS) return copy(value);
@@ -130,7 +133,7 @@ export class SchemaChecker {
 	private formatOf(pattern: string): string {
 		const work = patternWork(pattern);
 		if (!work.ok)
-			throw new Unchecked(`the pattern ${excerpt(pattern, 80)} cannot be checked: ${work.failure}`);
+			throw new SchemaFault(`the pattern ${excerpt(pattern, 80)} cannot be checked: ${work.failure}`);
 		const { degree, factor } = work.value;
 		const name = `pattern ${degree} ${factor}`;
 		format[name] = ({ length }) => this.count((factor * (length + 1) ** degree) / 1_000);
@@ -145,7 +148,7 @@ export class SchemaChecker {
 	/** Refuses a schema that applies itself to the same value. */
 	private refuseCircle(part: unknown, above: Set<unknown>, done: Set<unknown>): void {
 		if (!isJsonObject(part) || done.has(part)) return;
-		if (above.has(part)) throw new Unchecked('it refers to itself without end');
+		if (above.has(part)) throw new SchemaFault('it refers to itself without end');
 		above.add(part);
 		const held = IN_PLACE.flatMap((name) => {
 			const inner = part[name];
@@ -156,16 +159,6 @@ export class SchemaChecker {
 		done.add(part);
 	}
 }
-
-function lookupOf(schema: Schema | boolean): Keywords | undefined {
-	try {
-		return dereference(schema);
-	} catch {
-		return undefined;
-	}
-}
-
-const TOO_MUCH = 'it is too large, or too unlike the schema, to be checked';
 
 /** Whether an error is where a value does not fit, instead of saying that a part of a schema has errors. */
 function isLeaf(

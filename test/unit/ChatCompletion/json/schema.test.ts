@@ -318,6 +318,7 @@ test.each([
 	[{ $ref: '#' }, 'it refers to itself without end'],
 	[{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 'it refers to itself without end'],
 	[{ $ref: 'http://nowhere.example/x' }, 'no such schema http://nowhere.example/x'],
+	[{ $id: 'http://[', type: 'object' }, 'its "$id", "$anchor" or "$ref" cannot be read'],
 	[{ type: 'objekt' }, 'type must be any of ["string",'],
 	[{ patternProperties: { '(': {} } }, 'the pattern ( cannot be checked: Invalid regular expression'],
 	[{ allOf: {} }, 'allOf must be a list instead of an object'],
