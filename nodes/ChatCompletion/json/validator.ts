@@ -107,7 +107,9 @@ export class SchemaChecker {
 	private copyOf(part: unknown): Schema | boolean {
 		if (!isJsonObject(part)) return part === true;
 		const known = Object.entries(part).filter(([name]) => KEYWORDS.has(name));
-		const copy: Schema = Object.fromEntries(known.map(([name, value]) => [name, this.keywordOf(name, value)]));
+		const copy: Schema = Object.fromEntries(
+			known.map(([name, value]) => [name, this.keywordOf(name, value)]),
+		);
 		const names = Object.keys(copy.patternProperties ?? {});
 		const counted: Schema[] = names.map((name) => ({ propertyNames: { format: this.formatOf(name) } }));
 		if (copy.pattern !== undefined) counted.push({ format: this.formatOf(copy.pattern) });
