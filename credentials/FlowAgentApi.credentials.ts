@@ -5,7 +5,8 @@ import type {
 	INodeProperties,
 } from 'n8n-workflow';
 import { STANDARD_WIRE } from './standardWire';
-import { withBearer, wrongSecretNotices } from './tokenKinds';
+import { withAgentToken } from './agentAuth';
+import { wrongSecretNotices } from './tokenKinds';
 
 /** The token of one agent instance (§5.3), which AgentInvoke tests with a call that has no message. */
 export class FlowAgentApi implements ICredentialType {
@@ -29,7 +30,10 @@ export class FlowAgentApi implements ICredentialType {
 			description:
 				'From the API-call page of the agent instance. It starts with <code>agt_</code>, or with <code>dbg_</code> if it is temporary.',
 		},
-		...wrongSecretNotices('agentToken', 'FlowAgent API'),
+		...wrongSecretNotices('agentToken', 'FlowAgent API').map((notice) => ({
+			...notice,
+			displayOptions: { show: { ...notice.displayOptions?.show, wire: ['standard'] } },
+		})),
 		{
 			displayName: 'Base URL',
 			name: 'baseUrl',
@@ -89,9 +93,9 @@ export class FlowAgentApi implements ICredentialType {
 
 	// A function, because n8n's declarative form cannot check the token before it is sent.
 	async authenticate(
-		{ agentToken }: ICredentialDataDecryptedObject,
+		credential: ICredentialDataDecryptedObject,
 		requestOptions: IHttpRequestOptions,
 	): Promise<IHttpRequestOptions> {
-		return withBearer(requestOptions, agentToken, 'FlowAgent API');
+		return withAgentToken(requestOptions, credential);
 	}
 }

@@ -6,7 +6,11 @@ function words(list: string): string[] {
 export const WIRE = {
 	request: {
 		path: '',
+		resumePath: '',
+		test: '',
+		auth: { Authorization: 'Bearer $token' },
 		headers: {},
+		open: null,
 		message: { message: '$message', session_id: '$session', files: '$files', stream: '$stream' },
 		resume: {
 			interrupt_result: { id: '$interruptId', result: '$result' },

@@ -66,18 +66,22 @@ const MASKED = /[^\x21-\x7e]|\*\*|\.\.\./;
  * Why a cleaned token does not fit a credential, or undefined if it does. The sentences name kinds and credentials,
  * never the token or a part of it, because they end up in errors and logs.
  */
-export function whyTokenDoesNotFit(token: string, credential: TokenCredential): string | undefined {
+export function whyTokenDoesNotFit(
+	token: string,
+	credential: TokenCredential,
+	isOfAnyKind = false,
+): string | undefined {
 	const prefixes = prefixesOf(credential);
 	// An expression such as sk-{{ $json.key }} leaves only the prefix if the item has no key.
 	const isEmpty = token === '' || TOKEN_KINDS.some(({ prefix }) => token === prefix);
-	const isOfKind = !isEmpty && prefixes.some((prefix) => token.startsWith(prefix));
+	const isOfKind = !isEmpty && (isOfAnyKind || prefixes.some((prefix) => token.startsWith(prefix)));
 	if (isOfKind && !MASKED.test(token)) return undefined;
 	const wanted = prefixes.map((prefix) => `"${prefix}"`).join(' or ');
 	const again = "Copy the whole secret again from the platform's console.";
 	if (isOfKind)
 		return `The secret in the ${credential} credential is not complete: some of its characters were hidden or left out where it was copied. ${again}`;
 	if (isEmpty)
-		return `The ${credential} credential contains no secret. Paste the one that starts with ${wanted}.`;
+		return `The ${credential} credential contains no secret. Paste ${isOfAnyKind ? 'it' : `the one that starts with ${wanted}`}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));
 	const needs = `${credential} needs a secret that starts with ${wanted}`;
 	if (!actual) return `${needs}, and this one does not. ${again}`;

@@ -70,7 +70,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 	}
 
 	test('executions that all find no table at the same time continue with one table', async () => {
-		const rows = [{ entryKey: 'first', owner: 'A' }];
+		const rows = [{ entryKey: 'first', holder: 'A' }];
 		const done = await Promise.all(
 			Array.from({ length: 5 }, async () => await order({ does: 'insert', rows })),
 		);
@@ -82,7 +82,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 	});
 
 	test('values are stored unchanged, whatever they look like', async () => {
-		const rows = HOSTILE.map((text) => ({ entryKey: text, keyText: text, owner: text }));
+		const rows = HOSTILE.map((text) => ({ entryKey: text, keyText: text, holder: text }));
 		expect((await order({ does: 'insert', rows })).result.ok).toBe(true);
 		const read = await order<Array<{ keyText: string }>>({
 			does: 'read',
@@ -90,7 +90,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 			values: HOSTILE,
 		});
 		expect(read.result.value.map(({ keyText }) => keyText)).toEqual(HOSTILE);
-		expect((await order({ does: 'remove', column: 'owner', values: HOSTILE })).result.ok).toBe(true);
+		expect((await order({ does: 'remove', column: 'holder', values: HOSTILE })).result.ok).toBe(true);
 		const left = await order<unknown[]>({ does: 'read', column: 'entryKey', values: HOSTILE });
 		expect(left.result.value).toEqual([]);
 	});
@@ -98,7 +98,7 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 	test('hundreds of keys are read and removed together, and expired rows are removed in lots', async () => {
 		const tableName = 'swept_table';
 		const keys = Array.from({ length: 1_100 }, (_, index) => `k${index}`);
-		const rows = keys.map((entryKey, index) => ({ entryKey, owner: entryKey, expiresAtMs: index }));
+		const rows = keys.map((entryKey, index) => ({ entryKey, holder: entryKey, expiresAtMs: index }));
 		expect((await order({ does: 'insert', rows, tableName })).result.ok).toBe(true);
 		const read = async () =>
 			(await order<unknown[]>({ does: 'read', column: 'entryKey', values: keys, tableName })).result.value
@@ -133,20 +133,20 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 	test('of twenty executions that swap the same row, exactly one gets it, and all read what it wrote', async () => {
 		for (let round = 0; round < 5; round++) {
 			const entryKey = `swapped ${round}`;
-			const rows = [{ entryKey, owner: 'free' }];
+			const rows = [{ entryKey, holder: 'free' }];
 			const added = await order<TableRow[]>({ does: 'insertThenRead', rows });
 			expect(added.result.value).toMatchObject(rows);
 			const done = await Promise.all(
 				Array.from({ length: 20 }, async (_, index) => {
-					const swaps = [{ where: { entryKey, owner: 'free' }, cells: { owner: `execution ${index}` } }];
+					const swaps = [{ where: { entryKey, holder: 'free' }, cells: { holder: `execution ${index}` } }];
 					const does = index % 2 === 0 ? 'swap' : 'swapThenRead';
 					return await order<TableRow[]>({ does, swaps });
 				}),
 			);
-			const owners = done.map(({ result }) => result.value.map(({ owner }) => owner));
-			const winners = owners.flatMap((seen, index) => (seen.includes(`execution ${index}`) ? [index] : []));
+			const holders = done.map(({ result }) => result.value.map(({ holder }) => holder));
+			const winners = holders.flatMap((seen, index) => (seen.includes(`execution ${index}`) ? [index] : []));
 			expect(winners).toHaveLength(1);
-			for (const [index, seen] of owners.entries()) {
+			for (const [index, seen] of holders.entries()) {
 				const isRead = index % 2 === 1 || index === winners[0];
 				expect(seen).toEqual(isRead ? [`execution ${winners[0]}`] : []);
 			}
@@ -159,10 +159,10 @@ function shownOn(database: 'SQLite' | 'PostgreSQL'): void {
 			await order({ does: 'insert', rows });
 			const values = [entryKey];
 			const [added] = (await order<TableRow[]>({ does: 'read', column: 'entryKey', values })).result.value;
-			expect(added).toMatchObject({ entryKey, owner: null });
-			const swaps = [{ where: { entryKey, owner: null }, cells: { owner: entryKey || 'empty' } }];
+			expect(added).toMatchObject({ entryKey, holder: null });
+			const swaps = [{ where: { entryKey, holder: null }, cells: { holder: entryKey || 'empty' } }];
 			const [swapped] = (await order<TableRow[]>({ does: 'swap', swaps })).result.value;
-			expect(swapped).toMatchObject({ id: added?.id, owner: entryKey || 'empty' });
+			expect(swapped).toMatchObject({ id: added?.id, holder: entryKey || 'empty' });
 		}
 		const read = await order<TableRow[]>({ does: 'read', column: 'entryKey', values: HOSTILE });
 		expect(read.result.value).toHaveLength(HOSTILE.length);

@@ -378,7 +378,7 @@ onQueue('main and two workers', () => {
 				async () => {
 					const all = await dataTableRows(n8n.client, LEDGER);
 					const ofBatch = all.filter(({ executionId }) => executionId === broken);
-					return ofBatch.filter(({ kind }) => kind === 'submitted').length === tasks ? ofBatch : undefined;
+					return ofBatch.filter(({ state }) => state === 'sent').length === tasks ? ofBatch : undefined;
 				},
 				`the ledger to know ${tasks} tasks`,
 				PATIENCE,

@@ -322,7 +322,8 @@ describe('flowAgentApi: answers', () => {
 				.writeHead(httpStatus, { 'content-type': 'text/event-stream; charset=utf-8' })
 				.end('event: error\ndata: {"message":"no content"}\n\n');
 		const described = { baseUrl: scripted.baseUrl, agentToken: 'agt_SECRETPART12', wire: 'described' };
-		const description = JSON.stringify({ request: { message: { m: '$message' } }, answer: { text: 'a' } });
+		const request = { test: '/me', message: { m: '$message' } };
+		const description = JSON.stringify({ request, answer: { text: 'a' } });
 		const result = await harness.testCredential('flowAgentApi', { ...described, description });
 		expect(result).toMatchObject({ status, message: expect.stringContaining(said) });
 	});

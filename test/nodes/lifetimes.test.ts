@@ -1,7 +1,7 @@
 import { TURN_TABLE } from '../../nodes/AgentInvoke/turnLog/turnLog';
 import { SESSION_TABLE } from '../../nodes/AgentInvoke/sessions/sessionRows';
 import { TASK_TABLE } from '../../nodes/FlowTask/taskLog/taskRows';
-import { LEDGER_TABLE } from '../../nodes/shared/idempotency/rows';
+import { LEDGER_TABLE } from '../../nodes/shared/effects/ledgerRows';
 import type { TableSpec } from '../../nodes/shared/dataTable/table';
 import { until } from '../until';
 import { harnessWorkflowId } from './harness/dataTables';

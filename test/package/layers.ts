@@ -28,7 +28,7 @@ export const ROOMS: Record<string, readonly string[]> = {
 		'workflow',
 		'dataTable',
 		'dailyLimit',
-		'idempotency',
+		'effects',
 		'platform',
 		'answer',
 		'chat',

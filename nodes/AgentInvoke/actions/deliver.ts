@@ -3,7 +3,7 @@ import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 import { throwFirst, toErrorItem } from '../../shared/errors/nodeError';
 import { ok, type Failure, type Result } from '../../shared/errors/failure';
 import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../shared/run/deliver';
-import type { WireInterrupt } from '../wire/reader';
+import type { WireInterrupt } from '../wire/answerValues';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnOrder, TurnOutcome } from '../turns/turn';
 import type { ReadTurn } from './itemTurn';

@@ -7,7 +7,7 @@ import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import { shownRequest } from '../../shared/form/previewRequest';
 import { jsonText, type JsonObject } from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';
-import { booleanOf } from '../../shared/text/textOf';
+import { booleanOf, textOf } from '../../shared/text/textOf';
 import type { AgentTurn } from '../turns/turn';
 import { mayBeSecret } from '../wire/account';
 import { addressOf, openRequest, whyNoPlaceholder, type OpenRequest, type WireResult } from '../wire/request';
@@ -133,13 +133,18 @@ export function previewOf(
 	if (!open.ok) return open;
 	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
 	const sessionId = session.kind === 'explicit' ? session.id : known;
-	const { body, headers, path } = open.value(sessionId);
+	const request = open.value(sessionId);
+	if (!request.ok) return request;
+	const { body, headers, path } = request.value;
 	const shownHeaders = Object.entries(headers).map(([name, value]) => {
 		const isHidden = mayBeSecret(name, account.wire.request.headers[name]);
 		return [name, isHidden ? FROM_CREDENTIAL : value] as const;
 	});
-	const more = Object.fromEntries(shownHeaders);
-	const shown = shownRequest(addressOf(account, { path }), 'agent token', body, more);
+	const auth = Object.entries(account.wire.request.auth).map(
+		([name, value]) => [name, textOf(value).replaceAll('$token', '<agent token>')] as const,
+	);
+	const sent = { 'Content-Type': 'application/json', ...Object.fromEntries([...auth, ...shownHeaders]) };
+	const shown = { ...shownRequest(addressOf(account, { path }), 'agent token', body), headers: sent };
 	return ok(redactJson(shown, redact.known));
 }
 

@@ -6,7 +6,7 @@ import { optionGroups, readChoice } from '../../shared/form/options';
 import { simplifyField } from '../../shared/form/simplifyField';
 import { refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
-import { isBlank } from '../../shared/text/textOf';
+import { isBlank, textOf } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
 import { streamField, type ItemForm } from './inputs';
 import { readTurns, type Said } from './itemTurn';
@@ -32,6 +32,15 @@ const fields: readonly INodeProperties[] = [
 		default: '={{ $json.interrupt.id }}',
 		hint: `After other nodes: ${inAsked('interrupt.id')}`,
 		description: 'ID of the interrupt, from the "Interrupt" output',
+	},
+	{
+		displayName: 'Tool',
+		name: 'interruptTool',
+		type: 'string',
+		default: '={{ $json.interrupt.tool }}',
+		hint: `After other nodes: ${inAsked('interrupt.tool')}`,
+		description:
+			'The tool that the interrupt asked for. It is sent only if the description in the credential asks for it.',
 	},
 	{
 		displayName: 'Decision',
@@ -137,7 +146,16 @@ function readAnswer(form: ItemForm): Result<Said> {
 	const result: Result<Json> =
 		decision.value === 'decline' ? ok({ declined: true, reason: reason.value }) : readResult(form);
 	if (!result.ok) return result;
-	return ok({ kind: 'results', results: [{ interruptId: interrupt.value, result: result.value }] });
+	return ok({
+		kind: 'results',
+		results: [
+			{
+				interruptId: interrupt.value,
+				tool: textOf(form.value('interruptTool', '')).trim(),
+				result: result.value,
+			},
+		],
+	});
 }
 
 /** Reads the result as JSON if it parses, otherwise as text. */

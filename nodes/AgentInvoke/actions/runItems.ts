@@ -8,6 +8,7 @@ import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
 import { reportTokens } from '../../shared/run/tokenUsage';
 import { explainTable } from '../sessions/sessionStore';
+import { notAskedAgain } from '../turns/savedAnswer';
 import { notAsked } from '../turns/waitLimit';
 import { runTurns, type TurnEffects, type TurnOutcome } from '../turns/turn';
 import { payloadOf, previewOf, requestOf, type ReadTurn } from './itemTurn';
@@ -87,7 +88,11 @@ async function takeAll(
 	if (run.budget?.hint) showHint(context, run.budget.hint);
 	if (turns.some(({ lacksKey }) => lacksKey)) showHint(context, NO_SESSION_KEY, 'info');
 	const hinted = run.cancelled() ? outcomes : await addSessionHints(run, outcomes);
-	const answered = hinted.map(({ turn, result }) => ({ ...turn, result }));
+	const answered = hinted.map(({ turn, calls, result }) => {
+		if (result.ok || calls.made > 0) return { ...turn, result };
+		const kept = run.memory.recall(turn.itemIndex, turn.fingerprint);
+		return { ...turn, result: fail(notAskedAgain(kept, result.failure)) };
+	});
 	const failed = [...prepared].flatMap(([itemIndex, item]) => (item.ok ? [] : [{ itemIndex, result: item }]));
 	const delivered = [...answered, ...failed].sort((one, other) => one.itemIndex - other.itemIndex);
 	if (delivered.every(({ result }) => result.ok)) run.memory.clear();

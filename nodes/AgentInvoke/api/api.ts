@@ -1,4 +1,4 @@
-import { fail, type Failure, type Result } from '../../shared/errors/failure';
+import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import {
 	readAnswer,
 	whyBroken,
@@ -12,7 +12,7 @@ import type { Retry } from '../../shared/retry/retry';
 import type { Redact } from '../../shared/text/redact';
 import { concludeAnswer, type AgentReply, type WireFailure } from '../wire/conclusion';
 import { WireReader } from '../wire/reader';
-import { addressOf, type WireRequest } from '../wire/request';
+import { addressOf, type OpenRequest, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 import {
 	arrivedOf,
@@ -27,11 +27,12 @@ import {
 	type AgentFailure,
 	type RefusalFacts,
 } from './failures';
+import { openSession } from './openSession';
 import { uploadMedia, type UploadConnection, type UploadedMedia } from './upload';
 
 export interface InvokeCall {
-	/** The request, including the session if there is one. */
-	readonly request: WireRequest;
+	/** Makes the request in a session. */
+	readonly request: OpenRequest;
 	/** The session in the request; empty if the call opens one. */
 	readonly sessionId: string;
 	readonly timeoutMs: number;
@@ -61,6 +62,9 @@ export class AgentApi {
 	async invoke(call: InvokeCall): Promise<Result<AgentReply, AgentFailure>> {
 		const { account, clock, redact, retry } = this.connection;
 		const { calls } = call;
+		const sessionId = call.sessionId ? ok(call.sessionId) : await openSession(this.connection, call);
+		const request = sessionId.ok ? call.request(sessionId.value) : sessionId;
+		if (!request.ok) return request;
 		const repeatability = call.retryAmbiguous ? 'read' : 'write';
 		const endByMs = clock.now() + call.timeoutMs;
 		let unclear: InvokeOutcome | undefined;
@@ -68,7 +72,7 @@ export class AgentApi {
 			{ repeatability, lane: 'work', tries: call.tries, endByMs, mayRepeat: () => calls.mayRepeat() },
 			async (): Promise<InvokeOutcome> => {
 				calls.sent();
-				const answer = await invokeOnce(this.connection, call);
+				const answer = await invokeOnce(this.connection, call, request.value);
 				if (answer.kind === 'unclear') {
 					calls.wasUnclear = true;
 					unclear = answer;
@@ -92,10 +96,13 @@ export class AgentApi {
 	}
 }
 
-async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promise<InvokeOutcome> {
+async function invokeOnce(
+	connection: AgentConnection,
+	call: InvokeCall,
+	{ path, headers, body: json, sessionId: asked }: WireRequest,
+): Promise<InvokeOutcome> {
 	const { account, clock, redact } = connection;
-	const { path, headers, body: json } = call.request;
-	const reader = new WireReader(account.wire, redact.known);
+	const reader = new WireReader(account.wire, redact.known, call.sessionId ? '' : asked);
 	let body = '';
 	const request = {
 		url: addressOf(account, { path }),
@@ -117,7 +124,9 @@ async function invokeOnce(connection: AgentConnection, call: InvokeCall): Promis
 	};
 	const ended = await readAnswer(connection, request, async (event) => {
 		reader.read(event);
-		report(reader.sessionId);
+		// An ID that only the request has named is kept once the agent has begun.
+		const hasBegun = reader.hasBegun && !reader.isWholeBody;
+		if (hasBegun || reader.sessionId !== reader.chosenId) report(reader.sessionId);
 		// A body that came whole was not streamed, so there is no progress to report.
 		if (event.isWholeBody) body = event.data;
 		else if (reader.delta !== '') await call.onDelta(reader.delta);

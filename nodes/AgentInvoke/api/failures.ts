@@ -17,7 +17,7 @@ import type { AgentAccount } from '../wire/account';
 import { quote, type Redact } from '../../shared/text/redact';
 import type { AgentReply, WireFailure } from '../wire/conclusion';
 import { wordOf } from '../../shared/form/expression';
-import { saidSuccess, type WireInterrupt } from '../wire/reader';
+import { saidSuccess, type WireInterrupt } from '../wire/answerValues';
 
 export interface AgentFailure extends Failure {
 	/** The platform does not know the session, so a new one may be opened. */
@@ -361,7 +361,8 @@ function explainBusy({ text, status }: Of<'busy'>, call: CallFacts, isUpload = f
 
 /** Whether the server does not know the path, or does not allow the method. */
 function isNotHere({ status, meaning, code, detail }: WireFailure): boolean {
-	return meaning === undefined && (status === 405 || (status === 404 && isPlain(code || detail)));
+	const isPlainly = /^\d+$/.test(code) || isPlain(code || detail);
+	return meaning === undefined && (status === 405 || (status === 404 && isPlainly));
 }
 
 function explainNotHere(

@@ -18,7 +18,8 @@ import {
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, textAt, wordOf } from '../../shared/form/expression';
-import { namesError, WireReader } from '../wire/reader';
+import { namesError } from '../wire/answerValues';
+import { WireReader } from '../wire/reader';
 
 export interface UploadedMedia extends WireFile {
 	/** As given by the platform; empty if it gave none. */
@@ -76,7 +77,9 @@ async function uploadOnce(
 	const form = new FormData();
 	form.append(account.wire.upload.part, media);
 	const call = { sessionId: '', stream: false, uuid: '' };
-	const { headers: more } = wireRequest(account.wire, { kind: 'nothing' }, call);
+	const request = wireRequest(account.wire, { kind: 'nothing' }, call);
+	if (!request.ok) return { kind: 'answered', data: request };
+	const { headers: more } = request.value;
 	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
 	if (exchange.kind !== 'reply') return exchange;
 	const { status, headers, text } = exchange;

@@ -3,13 +3,16 @@ import { randomUUID } from 'crypto';
 import type {
 	ICredentialsDecrypted,
 	ICredentialTestFunctions,
+	IDataObject,
 	INodeCredentialTestResult,
 } from 'n8n-workflow';
 
 import { adviceOnPath } from '../../../credentials/baseUrl';
-import { cleanToken } from '../../../credentials/tokenKinds';
+import { withAgentToken } from '../../../credentials/agentAuth';
 import { redactor } from '../../shared/text/redact';
+import { textOf } from '../../shared/text/textOf';
 import type { Reply } from '../../shared/http/exchange';
+import { pathOf } from '../../shared/platform/credential';
 import { sendTest, testFailed } from '../../shared/http/testRequest';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { addressOf, wireRequest } from '../wire/request';
@@ -23,9 +26,12 @@ const NO_RIGHT =
 const NOT_AN_AGENT =
 	'Something answered at this address, but not an agent instance. Check "Invoke Path" against the API-call page of the instance.';
 
+const NOT_TESTED =
+	'The base URL and the description can be used. The token was not tested, because the description has no "request.test".';
+
 /**
- * The test of the FlowAgent credential: a call without a message. The token is checked, but the agent has nothing to
- * answer. Everything else in the description's request is sent.
+ * The test of the FlowAgent credential. With a description, a GET request to its "request.test", or none, because what
+ * runs an agent is not known. Without one, a call without a message: the agent has nothing to answer.
  */
 export async function testAgentToken(
 	this: ICredentialTestFunctions,
@@ -33,18 +39,34 @@ export async function testAgentToken(
 ): Promise<INodeCredentialTestResult> {
 	const account = readAgentAccount(data);
 	if (!account.ok) return testFailed(`${account.failure.message}. ${account.failure.advice}`);
-	const { secrets, wire } = account.value;
-	const redact = redactor(secrets);
-	const token = cleanToken(data.agentToken);
+	const { secrets, wire, baseUrl } = account.value;
+	const isDescribed = data.wire === 'described';
+	const { test } = wire.request;
+	if (isDescribed && test === '') return { status: 'OK', message: NOT_TESTED };
 	const call = { sessionId: '', stream: false, uuid: randomUUID() };
-	const { path, headers, body: json } = wireRequest(wire, { kind: 'nothing' }, call);
-	const request = { url: addressOf(account.value, { path }), token, headers, json };
-	const asked = await sendTest(this.helpers, request, redact);
+	const request = wireRequest(wire, { kind: 'nothing' }, call);
+	if (!request.ok) return testFailed(request.failure.message);
+	const { path, headers, body: json } = request.value;
+	const url = isDescribed ? `${baseUrl}${pathOf(test)}` : addressOf(account.value, { path });
+	const authenticated = withAgentToken({ url, headers: { ...headers } }, data);
+	const sent = { url, headers: textsIn(authenticated.headers), ...(!isDescribed && { json }) };
+	const asked = await sendTest(this.helpers, sent, redactor(secrets));
 	if (!asked.ok) return testFailed(asked.failure);
-	const refused = judge(asked.value, account.value);
+	const refused = isDescribed ? judgeTest(asked.value, account.value) : judge(asked.value, account.value);
 	return refused === undefined
 		? { status: 'OK', message: 'The agent platform accepted the token' }
 		: testFailed(refused);
+}
+
+function textsIn(headers: IDataObject = {}): Record<string, string> {
+	return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, textOf(value)]));
+}
+
+/** Why the answer to "request.test" does not prove that the token is accepted; `undefined` if it does. */
+function judgeTest({ status }: Reply, { baseUrl }: AgentAccount): string | undefined {
+	if (status < 300) return undefined;
+	if (status !== 404 && status !== 405) return withoutEnvelope(status, baseUrl);
+	return `There is nothing at the path of "request.test" (HTTP ${status}). Enter a path there that answers a GET request, or remove it. ${adviceOnPath(baseUrl)}`;
 }
 
 /** Why an answer does not prove that the token is accepted; `undefined` if it does. */
@@ -53,17 +75,11 @@ function judge({ status, headers, text }: Reply, { baseUrl, wire }: AgentAccount
 	reader.read({ data: text, isWholeBody: true });
 	const failure = concludeRefusal(reader, { status, headers, broken: '', sessionId: '' });
 	if (!failure || isStream(status, headers)) return undefined;
-	// If the description has an envelope, the outer HTTP status says nothing (§4.6), and an answer without an envelope
-	// does not come from an agent.
+	// The outer HTTP status says nothing (§4.6), and an answer without an envelope does not come from an agent.
 	if (!reader.isInForm) return withoutEnvelope(status, baseUrl);
-	const { meaning, status: decisive } = failure;
-	if (decisive === 403) return NO_RIGHT;
-	if (meaning === 'tokenRefused' || decisive === 401) return TOKEN_REFUSED;
+	if (failure.status === 403) return NO_RIGHT;
 	// An agent refuses a call without a message, so other refusals prove that the token was accepted.
-	const isHttpError = status === 404 || status === 405 || status >= 500;
-	return !wire.answer.envelope && isHttpError && meaning === undefined
-		? withoutEnvelope(status, baseUrl)
-		: undefined;
+	return failure.meaning === 'tokenRefused' || failure.status === 401 ? TOKEN_REFUSED : undefined;
 }
 
 /** Whether an agent has begun to answer, as one that always streams does; a refusal would be an HTTP error. */

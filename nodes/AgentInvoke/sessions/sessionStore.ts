@@ -1,10 +1,9 @@
 import { digestOf } from '../../shared/dailyLimit/calendarDay';
 import type { Clock } from '../../shared/run/clock';
-import { hasNoTables } from '../../shared/dataTable/failures';
+import { hasNoTables, orWithout } from '../../shared/dataTable/failures';
 import { NEVER_MS } from '../../shared/dataTable/cells';
 import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { TableLock, type Acquirer, type LockParts, type Waiting } from '../../shared/dataTable/tableLock';
-import { sentence } from '../../shared/text/json';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { SessionOwners } from './sessionOwners';
@@ -275,6 +274,6 @@ export function explainTable<T>(result: Result<T>): Result<T> {
 	const { failure } = result;
 	return fail({
 		...failure,
-		advice: `Nothing was sent. ${sentence(failure.advice)} Without Data Tables, set "Session" to "By ID" or "New Each Time".`,
+		advice: `Nothing was sent. ${orWithout(failure, 'Without Data Tables, set "Session" to "By ID" or "New Each Time".')}`,
 	});
 }

@@ -1,44 +1,22 @@
-import type { Clock } from '../../shared/run/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseJson, type JsonObject } from '../../shared/text/json';
-import type { LedgerClaim } from '../../shared/idempotency/claim';
-import type { Ledger, LedgerAnswer, LedgerEntry } from '../../shared/idempotency/ledger';
+import type { HeldKey } from '../../shared/effects/heldKey';
+import type { Ledger, LedgerAnswer, LedgerEntry } from '../../shared/effects/ledger';
 import { readSavedAnswer, type TurnResult } from './savedAnswer';
 
 /**
- * How often a claim is renewed. Other executions consider a claim abandoned if it gets no new row for some minutes, and
- * an agent may take longer.
- */
-const RENEW_CLAIM_MS = 60_000;
-
-/**
  * Asks the agent at most once per idempotency key, whichever execution asks; other executions get the saved answer.
- * @param ask reports the outcome to the claim
+ * @param ask reports the outcome to the key
  */
 export async function askOnce(
 	entry: LedgerEntry,
-	{ agent, ledger, clock }: { readonly agent: string; readonly ledger: Ledger; readonly clock: Clock },
-	ask: (claim: LedgerClaim) => Promise<Result<TurnResult>>,
+	{ agent, ledger }: { readonly agent: string; readonly ledger: Ledger },
+	ask: (held: HeldKey) => Promise<Result<TurnResult>>,
 ): Promise<Result<TurnResult>> {
 	const answer = await ledger.claim(entry);
 	if (!answer.ok) return answer;
 	if (answer.value.kind !== 'mine') return replay(excerpt(entry.key, 80), answer.value, agent);
-	const { claim } = answer.value;
-	const ended = new AbortController();
-	void keepAlive(claim, clock, ended.signal);
-	try {
-		return await ask(claim);
-	} finally {
-		ended.abort();
-	}
-}
-
-async function keepAlive(claim: LedgerClaim, clock: Clock, ended: AbortSignal): Promise<void> {
-	for (;;) {
-		await clock.sleep(RENEW_CLAIM_MS, ended);
-		if (ended.aborted) return;
-		claim.renew();
-	}
+	return await ask(answer.value.held);
 }
 
 /** The saved answer, or why there is none. The agent is not asked in either case. */

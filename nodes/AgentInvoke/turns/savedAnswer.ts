@@ -4,7 +4,7 @@ import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '
 import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
 import type { AgentReply } from '../wire/conclusion';
-import type { WireInterrupt } from '../wire/reader';
+import type { WireInterrupt } from '../wire/answerValues';
 
 const SOURCES = ['mapped', 'new', 'explicit', 'renewed'] as const;
 
@@ -149,6 +149,17 @@ export function recalledFrom(
 	if (result) return ok({ ...result, recalled: true });
 	const mayAsk = isJsonObject(outcome) || unclear === undefined || retryAmbiguous;
 	return mayAsk ? undefined : fail(stillUnclear(textOf(unclear)));
+}
+
+/** Says of a turn that this try did not take that the agent may have run in an earlier one. */
+export function notAskedAgain(kept: JsonObject | undefined, failure: Failure): Failure {
+	if (kept?.unclear === undefined || failure.details?.mayHaveRun === true) return failure;
+	return {
+		...failure,
+		message: `The agent may have run for this item in an earlier try. This try did not ask it: ${failure.message}`,
+		advice: `Check the session on the platform before you run this item again. ${failure.advice}`,
+		details: { ...failure.details, mayHaveRun: true },
+	};
 }
 
 function stillUnclear(said: string): Failure {

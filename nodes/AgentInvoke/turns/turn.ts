@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import type { LedgerClaim } from '../../shared/idempotency/claim';
-import type { Ledger } from '../../shared/idempotency/ledger';
+import type { HeldKey } from '../../shared/effects/heldKey';
+import type { Ledger } from '../../shared/effects/ledger';
 import type { Clock } from '../../shared/run/clock';
 import type { Slot } from '../../shared/run/keyedQueue';
 import type { RetryMemory } from '../../shared/run/retryMemory';
@@ -249,13 +249,13 @@ class ItemTurn<T extends AgentTurn> {
 	private async askAtMostOnce(): Promise<Result<TurnResult>> {
 		const { agent } = this;
 		const { idempotencyKey: key } = this.turn;
-		const { ledger, clock, payloadOf } = this.run;
+		const { ledger, payloadOf } = this.run;
 		if (!ledger || key === undefined) return await this.ask();
 		const waitLimit = this.waitLimit.again();
 		const payload = await payloadOf(this.turn);
 		if (!payload.ok) return payload;
 		const entry = { key, payloadHash: sha256(payload.value), whyStop: () => waitLimit.whyStop() };
-		const once = await askOnce(entry, { agent, ledger, clock }, async (claim) => await this.ask(claim));
+		const once = await askOnce(entry, { agent, ledger }, async (held) => await this.ask(held));
 		if (once.ok && once.value.replayed) await this.restore(once.value.session.id);
 		return once;
 	}
@@ -279,11 +279,11 @@ class ItemTurn<T extends AgentTurn> {
 		if (!this.sessionId) sessions.opened(key, id);
 	}
 
-	private async ask(claim?: LedgerClaim): Promise<Result<TurnResult>> {
+	private async ask(held?: HeldKey): Promise<Result<TurnResult>> {
 		// Prepared only now, so that files are uploaded only if the agent is really asked.
 		const open = await this.run.prepare(this.turn);
 		if (!open.ok) {
-			claim?.released();
+			held?.refused();
 			return open;
 		}
 		const { calls } = this;
@@ -295,11 +295,11 @@ class ItemTurn<T extends AgentTurn> {
 			called = await this.callRenewed(open.value);
 		}
 		if (!called.ok) {
-			this.failed(called.failure, claim);
+			this.failed(called.failure, held);
 			return fail(calls.failed(called.failure));
 		}
 		const elapsedMs = this.run.clock.now() - startedMs;
-		return ok(this.answered({ ...called.value, attempts: calls.made, elapsedMs, replayed: false }, claim));
+		return ok(this.answered({ ...called.value, attempts: calls.made, elapsedMs, replayed: false }, held));
 	}
 
 	private mayRenew({ isSessionUnknown }: AgentFailure): boolean {
@@ -324,7 +324,7 @@ class ItemTurn<T extends AgentTurn> {
 		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await turn.client.api.invoke({
-				request: open(sessionId),
+				request: open,
 				sessionId,
 				timeoutMs,
 				tries: attempts,
@@ -343,12 +343,12 @@ class ItemTurn<T extends AgentTurn> {
 	}
 
 	/** The only place that reports a successful turn: to the claim, session, interrupt limit and memory. */
-	private answered(result: TurnResult, claim: LedgerClaim | undefined): TurnResult {
+	private answered(result: TurnResult, held: HeldKey | undefined): TurnResult {
 		const { agent, sessions, key } = this;
 		const { memory, interruptLimit } = this.run;
 		const { itemIndex, fingerprint, isResume, simplify } = this.turn;
 		const saved = savedAnswerText({ ...result, elapsedMs: 0 }, agent, this.settings.idempotencyAnswers);
-		claim?.ended('succeeded', saved);
+		held?.ended('succeeded', saved);
 		const answered = { agent, sessionId: result.session.id };
 		if (key) sessions.used(key, answered.sessionId);
 		else if (isResume) sessions.resumedById(this.sessionId, answered.sessionId);
@@ -360,14 +360,14 @@ class ItemTurn<T extends AgentTurn> {
 	}
 
 	/** The only place that reports a failed call. The agent may be asked again only if it cannot have run. */
-	private failed({ message, details }: AgentFailure, claim: LedgerClaim | undefined): void {
+	private failed({ message, details }: AgentFailure, held: HeldKey | undefined): void {
 		if (details?.mayHaveRun !== true && !this.calls.wasUnclear) {
-			claim?.released();
+			held?.refused();
 			return;
 		}
 		this.run.memory.keep(this.turn.itemIndex, this.turn.fingerprint, {
 			unclear: excerpt(message, 300),
 		});
-		claim?.unanswered();
+		held?.unclear();
 	}
 }

@@ -25,20 +25,25 @@ export interface AgentAccount {
 type Credential = Readonly<Record<string, unknown>>;
 
 export function readAgentAccount(credential: Credential): Result<AgentAccount> {
-	const token = readToken(credential.agentToken, 'flowAgentApi');
-	if (!token.ok) return token;
 	const entered = textOf(credential.baseUrl).trim();
 	const address = readAddress(entered, BASE_URL, 'flowAgentApi');
 	if (!address.ok) return address;
 	const wire = wireOf(credential);
 	if (!wire.ok) return wire;
+	const { auth } = wire.value.request;
+	const isNeeded = Object.keys(auth).length > 0;
+	const token = isNeeded
+		? readToken(credential.agentToken, 'flowAgentApi', credential.wire === 'described')
+		: ok('');
+	if (!token.ok) return token;
+	const invokePath = pathOf(textOf(credential.invokePath).trim() || '/api/agents/Invoke');
 	return ok({
 		baseUrl: entered.replace(/\/+$/, ''),
-		invokePath: pathOf(textOf(credential.invokePath).trim() || '/api/agents/Invoke'),
+		invokePath,
 		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath).trim()),
 		wire: wire.value,
 		isDebugToken: token.value.startsWith('dbg_'),
-		secrets: [token.value, ...secretsIn(wire.value)],
+		secrets: [token.value, ...secretsIn(wire.value, invokePath)],
 	});
 }
 
@@ -63,19 +68,43 @@ export function mayBeSecret(name: string, template: Json = ''): boolean {
 	return !isOfCall && !HARMLESS_HEADER.test(name);
 }
 
-const NAMES_SECRET = /key|token|secret|auth|pass|sign|cookie|credential/i;
+const NAMES_SECRET = /key|token|secret|auth|pass|sig|cookie|credential/i;
 /** Any other value, such as a version, a region or a mode, could be an ordinary word of an answer. */
 const LONG = /^.{16}/;
 const UNLIKE_WORDS = /^(?=.*[^a-z_-]).{8}/;
 
-/** The parts of header values that answers must not repeat. */
-function secretsIn({ request: { headers } }: Wire): string[] {
-	return Object.entries(headers).flatMap(([name, template]) => {
+/**
+ * The secrets in a description: the fixed parts of header values, and, of paths and bodies, values whose names say that
+ * they are secret. Answers must not repeat them.
+ */
+function secretsIn({ request }: Wire, invokePath: string): string[] {
+	const { headers, path, resumePath, test, open, message, resume } = request;
+	const ofHeaders = Object.entries(headers).flatMap(([name, template]) => {
 		if (!mayBeSecret(name, template)) return [];
-		const written = textOf(TEMPLATES.fill(template, () => '\0')).split('\0');
-		const values = written.map((part) => part.trim().replace(/^(?:basic|bearer|token)\s+/i, ''));
-		return values.filter(
+		return fixedParts(template).filter(
 			(value) => LONG.test(value) || (NAMES_SECRET.test(name) && UNLIKE_WORDS.test(value)),
 		);
 	});
+	const ofPaths = [invokePath, path, resumePath, test, open?.path ?? ''].flatMap((one) =>
+		[...one.matchAll(/[?&]([^=&#]+)=([^&#]+)/g)].flatMap(([, name = '', value = '']) =>
+			namedSecrets(name, value),
+		),
+	);
+	return [...ofHeaders, ...ofPaths, ...namedSecrets('', [message, resume ?? {}, open?.message ?? {}])];
+}
+
+/** The values in a template whose names say that they are secret. */
+function namedSecrets(name: string, template: Json): string[] {
+	if (typeof template === 'string')
+		return NAMES_SECRET.test(name) ? fixedParts(template).filter((value) => UNLIKE_WORDS.test(value)) : [];
+	if (typeof template !== 'object' || template === null) return [];
+	return Object.entries(template).flatMap(([key, inner]) =>
+		namedSecrets(Array.isArray(template) ? name : key, inner),
+	);
+}
+
+/** The parts of a template between its placeholders, without the scheme of a token. */
+function fixedParts(template: Json): string[] {
+	const written = textOf(TEMPLATES.fill(template, () => '\0')).split('\0');
+	return written.map((part) => part.trim().replace(/^(?:basic|bearer|token)\s+/i, ''));
 }

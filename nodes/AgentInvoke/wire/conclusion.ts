@@ -3,13 +3,14 @@ import { errorWords } from '../../shared/errors/serviceMessage';
 import { isCutByLength } from '../../shared/answer/answerBody';
 import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, spelt, type Wire } from './description';
-import { isThere, textAt } from '../../shared/form/expression';
-import { asked, dataOf, idOf, statusIn, type WireInterrupt, type WireReader } from './reader';
+import { isThere, textAt, valueAt } from '../../shared/form/expression';
+import { asked, dataOf, idOf, statusIn, type WireInterrupt } from './answerValues';
+import type { WireReader } from './reader';
 
 export interface WireEnded {
 	readonly status: number;
 	/** Names in lower case. */
-	readonly headers: Readonly<Record<string, string | undefined>>;
+	readonly headers: Readonly<Record<string, string>>;
 	/** Why the connection ended early; empty if it did not. */
 	readonly broken: string;
 	/** The session of the call; empty if it opened one. */
@@ -66,11 +67,12 @@ export interface WireFailure {
 	readonly body: Json;
 }
 
+const ODD = 'Among the events of the answer was one that the description does not know';
 const CUT = 'The answer was cut off because it reached the maximum number of tokens.';
 
 /** Evaluates an answer that has ended. @returns the reply, or why there is none */
 export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<AgentReply, WireFailure> {
-	const failure = failureOf(reader, ended, gapIn(reader) ?? flawIn(reader, ended));
+	const failure = failureOf(reader, ended, breakIn(reader, ended) ?? gapIn(reader) ?? flawIn(reader, ended));
 	if (failure) return fail(failure);
 	const { wire, requestId, usage, raw, steps, stepsOmitted } = reader;
 	const text = textOf(reader);
@@ -83,7 +85,7 @@ export function concludeAnswer(reader: WireReader, ended: WireEnded): Result<Age
 		reason,
 		requestId,
 		usage,
-		hint: isCutByLength(reason) ? CUT : '',
+		hint: isCutByLength(reason) ? CUT : reader.odd && `${ODD}: ${reader.odd}`,
 		raw: raw ?? {},
 		...(events.length > 0 && { events }),
 		readFrom: readFromOf(reader, headerIn(reader, ended)),
@@ -102,7 +104,7 @@ function textOf({ wire, fault, text, hide }: WireReader): string {
 
 /** The session that a response header names; empty if none does. */
 function headerIn({ wire, hide }: WireReader, { headers }: WireEnded): string {
-	return hide(idOf(headers[wire.answer.sessionHeader]));
+	return hide(idOf(valueAt(wire.answer.sessionHeader, headers)));
 }
 
 /**
@@ -118,11 +120,12 @@ function interruptsOf({ interrupts, waits }: WireReader, text: string): readonly
 }
 
 function readFromOf(reader: WireReader, sessionHeader: string): JsonObject {
-	const { sessionId, requestId, usage, interrupts, misfits, names, keys } = reader;
+	const { sessionId, chosenId, requestId, usage, interrupts, misfits, names, keys } = reader;
 	const header = sessionHeader ? 'answer.sessionHeader' : null;
+	const own = sessionId === chosenId ? 'request' : 'answer.session';
 	return {
 		answer: reader.textFrom || null,
-		session: sessionId ? 'answer.session' : header,
+		session: sessionId ? own : header,
 		usage: isThere(usage) ? 'answer.usage' : null,
 		interrupt: interrupts.length > 0 ? 'answer.interrupt.at' : null,
 		requestId: requestId ? 'answer.requestId' : null,
@@ -180,13 +183,31 @@ function gapIn(reader: WireReader): Flaw | undefined {
 		: { kind: 'notAnAnswer', entry: 'answer.text', why, expected: 'JSON' };
 }
 
-function flawIn(reader: WireReader, { broken }: WireEnded): Flaw | undefined {
-	const { end, rules } = reader.wire.stream;
-	const isWhole = end === 'body' && broken === '' && reader.names.size > 0;
-	if (reader.endedBy === '' && !isWhole) {
-		const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
-		const why = excerpt(broken || 'the connection ended before the answer was finished');
-		return { kind: 'brokeOff', entry, why, expected: 'the end of the answer' };
+/** Told before a gap, because a connection that ends in the middle of an event leaves half of it. */
+function breakIn({ wire, endedBy }: WireReader, { broken }: WireEnded): Flaw | undefined {
+	if (endedBy !== '' || broken === '') return undefined;
+	const { rules, end } = wire.stream;
+	const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
+	return { kind: 'brokeOff', entry, why: excerpt(broken), expected: 'the end of the answer' };
+}
+
+function flawIn(reader: WireReader, ended: WireEnded): Flaw | undefined {
+	const { wire, odd } = reader;
+	const isWhole = wire.stream.end === 'body' && reader.names.size > 0;
+	if (reader.endedBy === '' && !isWhole)
+		return breakIn(reader, { ...ended, broken: 'the connection ended before the answer was finished' });
+	if (odd !== '' && !reader.isSureEnd) {
+		const why = `an event before its end is no part of an answer: ${odd}`;
+		return {
+			kind: 'brokeOff',
+			entry: reader.endedBy || 'stream.end',
+			why,
+			expected: 'an end that says more',
+		};
+	}
+	if (wire.answer.envelope && !reader.isWholeBody && !reader.saysSuccess) {
+		const why = 'no event says that the call succeeded';
+		return { kind: 'brokeOff', entry: 'answer.envelope', why, expected: '"success_response": true' };
 	}
 	if (reader.isIncomplete) {
 		const why = 'the agent says that its answer is incomplete';

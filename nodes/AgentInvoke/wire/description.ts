@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 
+import { BEARER } from '../../../credentials/agentAuth';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { lostDigits, parsePasted } from '../../shared/form/pastedJson';
 import { JsonTemplates } from '../../shared/text/jsonTemplate';
@@ -19,6 +20,7 @@ export const TEMPLATES = new JsonTemplates({
 	choice: 'stream',
 	dropsEmptied: true,
 	joining: ['files', 'results'],
+	hasKeys: true,
 });
 
 export function placeholdersOf(template: Json): Set<string> {
@@ -38,17 +40,21 @@ const BROKEN_CHOICE = /(?<!\$)(?:\$\$)*\$stream\((?!(?:[^(),"\\]|\\.)*,(?:[^(),"
 
 const text = v.nullish(v.string('must be a string'), '');
 
-const expression = v.pipe(
-	text,
-	v.trim(),
-	v.rawTransform(({ dataset, addIssue, NEVER }): Expression | undefined => {
-		if (dataset.value === '') return undefined;
-		const compiled = compileExpression(dataset.value);
-		if (compiled.ok) return compiled.value;
-		const shown = excerpt(dataset.value, 60);
-		addIssue({ message: `("${shown}") must be a JMESPath expression: ${compiled.failure}` });
-		return NEVER;
-	}),
+const compiled = v.rawTransform<string, Expression | undefined>(({ dataset, addIssue, NEVER }) => {
+	if (dataset.value === '') return undefined;
+	const read = compileExpression(dataset.value);
+	if (read.ok) return read.value;
+	const shown = excerpt(dataset.value, 60);
+	addIssue({ message: `("${shown}") must be a JMESPath expression: ${read.failure}` });
+	return NEVER;
+});
+
+const expression = v.pipe(text, v.trim(), compiled);
+
+/** An expression that must not be left out. */
+const needed = v.pipe(
+	expression,
+	v.check((at) => at !== undefined, 'is missing'),
 );
 
 const texts = v.union([v.string(), v.array(v.string())], 'must be a string or an array of strings');
@@ -85,21 +91,21 @@ function refusedIf<T>(why: (value: T) => string | undefined) {
 /**
  * JSON with placeholders.
  * @param names all placeholders that it may contain
- * @param needed placeholders of which it must contain at least one
+ * @param wanted placeholders of which it must contain at least one
  */
-function template(names: readonly string[], needed: readonly string[] = []) {
+function template(names: readonly string[], wanted: readonly string[] = []) {
 	return v.pipe(
 		v.nullish(v.unknown(), null),
 		// A parsed description contains only JSON.
 		v.custom<Json>(() => true),
-		refusedIf((given) => whyNotTemplate(given, names, needed)),
+		refusedIf((given) => whyNotTemplate(given, names, wanted)),
 	);
 }
 
 /** A template that is an object, empty if nothing is given. */
-function body(names: readonly string[], needed?: readonly string[]) {
+function body(names: readonly string[], wanted?: readonly string[]) {
 	return v.pipe(
-		template(names, needed),
+		template(names, wanted),
 		v.transform((given) => given ?? {}),
 		v.custom<JsonObject>(isJsonObject, 'must be a JSON object'),
 	);
@@ -108,7 +114,7 @@ function body(names: readonly string[], needed?: readonly string[]) {
 function whyNotTemplate(
 	template: Json,
 	names: readonly string[],
-	needed: readonly string[],
+	wanted: readonly string[],
 ): string | undefined {
 	const found = [...placeholdersOf(template)];
 	const unknown = found.find((name) => !names.includes(name));
@@ -121,42 +127,81 @@ function whyNotTemplate(
 		return 'contains an incomplete "$stream(…)": it needs two words with a comma between, e.g. "$stream(sse, sync)"';
 	const [unfilled] = TO_FILL_IN.exec(written) ?? [];
 	if (unfilled !== undefined) return `still contains "${unfilled}". Replace it with your own value`;
-	if (needed.length === 0 || needed.some((name) => found.includes(name))) return undefined;
-	return `must contain ${needed.map((name) => `"$${name}"`).join(' or ')}`;
+	if (wanted.length === 0 || wanted.some((name) => found.includes(name))) return undefined;
+	if (template === null) return 'is missing';
+	return `must contain ${wanted.map((name) => `"$${name}"`).join(' or ')}`;
 }
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+/** Matches what HTTP can carry in a header. */
+export const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** Headers that describe the connection or the body: another value breaks the request. */
+const OF_TRANSPORT =
+	/^(?:connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
 
 function whyNotHeaders(headers: JsonObject): string | undefined {
 	for (const [name, value] of Object.entries(headers)) {
-		if (name.toLowerCase() === 'authorization') {
-			return 'must not contain "Authorization", which the node sets from the token of the credential';
-		}
-		const isHeader = HEADER_NAME.test(name) && typeof value === 'string' && !/[\r\n\0]/.test(value);
-		if (!isHeader)
-			return `contains the header "${excerpt(name, 40)}", but its name is invalid or its value is not text on one line`;
+		const shown = `contains the header "${excerpt(name, 40)}"`;
+		if (OF_TRANSPORT.test(name)) return `${shown}, which n8n sets itself`;
+		if (!HEADER_NAME.test(name)) return `${shown}, which is no name of a header`;
+		if (typeof value !== 'string' || !HEADER_VALUE.test(value))
+			return `${shown}, whose value is not one line of Latin text`;
 	}
 	return undefined;
 }
 
-const OF_A_PATH = ['session'];
-const OF_A_MESSAGE = ['message', 'session', 'sessionNumber', 'files', 'stream', 'streamBoolean', 'uuid'];
-const OF_A_RESULT = ['interruptId', 'result', 'resultText'];
-const OF_A_CALL = ['session', 'sessionNumber', 'stream', 'streamBoolean', 'uuid'];
-const OF_A_RESUME = [...OF_A_RESULT, 'results', ...OF_A_CALL];
+const OF_A_SESSION = ['session', 'newSession'];
+const OF_A_PATH = [...OF_A_SESSION, 'stream'];
+const OF_A_CALL = [...OF_A_SESSION, 'sessionNumber', 'stream', 'streamBoolean', 'uuid'];
+const OF_A_MESSAGE = ['message', 'files', ...OF_A_CALL];
+const OF_A_RESULT = ['interruptId', 'tool', 'result', 'resultText'];
 const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
+
+const path = v.pipe(
+	template(OF_A_PATH),
+	v.transform((given) => given ?? ''),
+	v.string('must be a string'),
+);
+
+const OPEN = {
+	path,
+	message: body(OF_A_CALL),
+	/** Where the answer contains the ID of the session. */
+	session: needed,
+};
 
 const REQUEST = {
 	/** Empty if the credential's Invoke Path is used. */
-	path: v.pipe(
-		template(OF_A_PATH),
-		v.transform((given) => given ?? ''),
-		v.string('must be a string'),
+	path,
+	/** The path of Resume; empty if it is the same. */
+	resumePath: path,
+	/** The path of a GET request that tests the token; empty if nothing is sent to test it. */
+	test: path,
+	/** The header that holds the token; none if it is empty. The credential itself fills it in. */
+	auth: v.pipe(
+		v.nullish(v.unknown(), BEARER),
+		body(['token']),
+		refusedIf(whyNotHeaders),
+		refusedIf((auth) =>
+			Object.keys(auth).length > 0 && !placeholdersOf(auth).has('token')
+				? 'must contain "$token", or be {} if no token is sent'
+				: undefined,
+		),
 	),
-	headers: v.pipe(body(OF_A_PATH), refusedIf(whyNotHeaders)),
+	headers: v.pipe(
+		body(OF_A_SESSION),
+		refusedIf(whyNotHeaders),
+		refusedIf((headers) =>
+			Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+				? 'must not contain "Authorization", which belongs in "request.auth"'
+				: undefined,
+		),
+	),
+	/** The call that opens a session before its first message; absent if the message itself does. */
+	open: v.nullish(section(OPEN)),
 	message: body(OF_A_MESSAGE, ['message']),
 	/** Absent if the deployment has no interrupts. */
-	resume: v.nullish(body(OF_A_RESUME, ['result', 'resultText', 'results'])),
+	resume: v.nullish(body([...OF_A_RESULT, 'results', ...OF_A_CALL], ['result', 'resultText', 'results'])),
 	file: template(OF_A_FILE),
 	/** The template of one result in `$results`. */
 	result: template(OF_A_RESULT),
@@ -174,13 +219,15 @@ const INTERRUPT = {
 
 const ANSWER = {
 	envelope: flag,
-	text: v.pipe(
-		expression,
-		v.check((at) => at !== undefined, 'must be a JMESPath expression'),
-	),
+	text: needed,
 	session: expression,
-	/** In lower case; empty if no header contains the session ID. */
-	sessionHeader: v.pipe(text, v.trim(), v.toLowerCase()),
+	/** Reads the response's headers, whose names are in lower case; a header's name may stand alone. */
+	sessionHeader: v.pipe(
+		text,
+		v.trim(),
+		v.transform((at) => (/^[\w-]+$/.test(at) ? JSON.stringify(at.toLowerCase()) : at)),
+		compiled,
+	),
 	usage: expression,
 	requestId: expression,
 	error: expression,
@@ -206,6 +253,12 @@ const RULE = {
 	whole: expression,
 	/** The whole text so far, whatever came before. */
 	replace: expression,
+	/** Which of several texts, or of several interrupts, the event is about. */
+	part: expression,
+	/** A piece of the arguments of the interrupt that `part` names. */
+	argumentsDelta: expression,
+	/** The IDs of interrupts that are answered or withdrawn. */
+	settles: expression,
 	/** The words in which the agent reports that it failed. */
 	fail: expression,
 	step: flag,

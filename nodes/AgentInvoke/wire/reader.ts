@@ -6,8 +6,23 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
+import { isKeepAlive, strayWords } from '../../shared/answer/strayEvent';
 import type { StreamEvent } from '../../shared/http/sse';
 import { redactJson } from '../../shared/text/redact';
+import {
+	argumentsOf,
+	dataOf,
+	faultOf,
+	idOf,
+	interruptsIn,
+	isOdd,
+	listAt,
+	saidSuccess,
+	statusIn,
+	whatFails,
+	type WireFault,
+	type WireInterrupt,
+} from './answerValues';
 import type { StreamRule, Wire } from './description';
 import {
 	isThere,
@@ -20,22 +35,10 @@ import {
 } from '../../shared/form/expression';
 import { isBroken, isUnread, marksEvent, nameOf, ruleFor } from './rules';
 
-/** What the agent waits for: a person's answer, or the result of a tool that the flow runs. */
-export interface WireInterrupt {
-	readonly id: string;
-	readonly kind: 'question' | 'tool';
-	readonly tool: string;
-	readonly arguments: Json;
-	readonly question: string;
-}
-
-interface WireFault {
-	/** The entry of the description that makes the answer a failure. */
-	readonly entry: string;
-	readonly expected: string;
-	/** What that entry found, or else a body that is plain text; may be empty. */
-	readonly words: string;
-	readonly body: Json;
+interface Waiting {
+	readonly interrupt: WireInterrupt;
+	readonly pieces: string;
+	readonly chars: number;
 }
 
 const MOST_NAMES = 20;
@@ -45,12 +48,13 @@ const MOST_STEP_CHARS = 1_000_000;
 const MOST_INTERRUPTS = 100;
 /** The longest text of an answer; a single event has the same limit, and so have all events of kept interrupts. */
 const MOST_CHARS = 32 * 1024 * 1024;
-/** A longer text is not taken for a session ID, of which a table holds one for each session key. */
-const MOST_ID_CHARS = 2_000;
 
 /** Reads an answer event by event. Its fields are everything known about the answer so far. */
 export class WireReader {
 	text = '';
+	/** The texts that together are the text, in the order in which they began, and which of them is the last. */
+	private readonly parts = new Map<string, string>();
+	private lastPart = '';
 	/** The entry that gave the text; empty if none did. */
 	textFrom = '';
 	/**
@@ -62,7 +66,7 @@ export class WireReader {
 	delta = '';
 	/** Whether the deltas do not end with the text, because it replaced another. */
 	private isBehind = false;
-	sessionId = '';
+	sessionId: string;
 	requestId = '';
 	usage: Json = null;
 	/** Whether the text is a question. */
@@ -74,6 +78,12 @@ export class WireReader {
 	isIncomplete = false;
 	/** What ended the answer; empty until then. */
 	endedBy = '';
+	/** Whether an event said in its envelope that the call succeeded. */
+	saysSuccess = false;
+	/** Whether what ended the answer says more than that nothing follows, as `[DONE]` does. */
+	isSureEnd = false;
+	/** The words of the first event of which the description makes nothing; empty if there is none. */
+	odd = '';
 	/** Whether all further events are ignored. */
 	isClosed = false;
 	/** The first thing that makes the answer a failure. */
@@ -88,8 +98,8 @@ export class WireReader {
 	/** For each entry of the description that cannot be applied to the answer, why not. */
 	readonly misfits: Record<string, string> = {};
 	raw: Json = null;
-	/** What the agent waits for, each with its share of its event's length in characters. */
-	private waiting: ReadonlyArray<{ readonly interrupt: WireInterrupt; readonly chars: number }> = [];
+	/** What the agent waits for, with arguments that came in pieces, and the length of all that in characters. */
+	private waiting: readonly Waiting[] = [];
 	/** Whether the stream sends its texts as JSON strings; undefined until one has come. */
 	private quotesText: boolean | undefined;
 	/** The total length of the kept steps, in characters. */
@@ -97,14 +107,22 @@ export class WireReader {
 	/** Whether an event arrived that reports no failure: whatever it says, an agent that sends events is running. */
 	private hasEvents = false;
 
-	/** @param hide hides the token; applied to everything that is kept of an answer */
+	/**
+	 * @param hide hides the token; applied to everything that is kept of an answer
+	 * @param chosenId the ID that the request gave to its new session; empty if it gave none
+	 */
 	constructor(
 		readonly wire: Wire,
 		readonly hide: (text: string) => string,
-	) {}
+		readonly chosenId = '',
+	) {
+		this.sessionId = chosenId;
+	}
 
 	get interrupts(): readonly WireInterrupt[] {
-		return this.waiting.map(({ interrupt }) => interrupt);
+		return this.waiting.map(({ interrupt, pieces }) =>
+			pieces ? { ...interrupt, arguments: argumentsOf(this.hide(pieces)) } : interrupt,
+		);
 	}
 
 	/** Whether anything arrived from a running agent. */
@@ -115,7 +133,8 @@ export class WireReader {
 	/** Whether anything arrived in the described form; a gateway's page or words are in none. */
 	get isInForm(): boolean {
 		if (this.names.size > 0) return true;
-		return isJsonObject(this.raw) && (!this.wire.answer.envelope || saidSuccess(this.raw) !== undefined);
+		if (!isJsonObject(this.raw) || !this.wire.answer.envelope) return isJsonObject(this.raw);
+		return saidSuccess(this.raw) !== undefined || statusIn(this.raw) !== undefined;
 	}
 
 	private get isOver(): boolean {
@@ -180,12 +199,20 @@ export class WireReader {
 		if (rule?.fail) this.fault = faultOf(json, `${rule.entry}.fail`, 'no matching event', rule.fail);
 		if (this.isOver) return;
 		this.hasEvents ||= isJsonObject(json);
+		if (this.odd === '' && !isKeepAlive({ name, data }) && isOdd(wire, rule, name, json))
+			this.odd = excerpt(hide(strayWords(data)), 200);
 		if (!rule) return;
+		const settled = new Set(listAt(rule.settles, dataOf(wire, json)).map(wordOf));
+		this.waiting = this.waiting.filter(({ interrupt: { id } }) => !settled.has(id));
 		if (rule.step) this.addStep({ name: shown, data: json }, data.length);
 		else this.readText(rule, shown, isPlain ? hide(data) : json);
+		// Some answers come only in the last event, in the form of an answer without a stream.
+		if (rule.end === true && this.text === '' && this.waiting.length === 0 && isJsonObject(json))
+			this.replaceText(textAt(wire.answer.text, dataOf(wire, json)), 'answer.text');
 		if (rule.end && !this.isClosed) {
 			this.endedBy = rule.entry;
 			this.isClosed = rule.end === true;
+			this.isSureEnd = wire.answer.envelope ? saidSuccess(json) === true : rule.data === '';
 		}
 	}
 
@@ -211,27 +238,48 @@ export class WireReader {
 		const whole = textAt(rule.whole, data);
 		const replaced = textAt(rule.replace, data);
 		const delta = textAt(rule.delta, data);
-		if (whole !== '') this.takeWhole(whole, rule);
-		else if (replaced !== '') this.replaceText(replaced, `${rule.entry}.replace`);
-		else if (delta !== '') this.addText(delta, `${rule.entry}.delta`);
+		const part = textAt(rule.part, data);
+		const pieces = textAt(rule.argumentsDelta, data);
+		if (pieces !== '') this.addArguments(part, pieces);
+		else if (whole !== '') this.takeWhole(whole, rule, part);
+		else if (replaced !== '') this.replaceText(replaced, `${rule.entry}.replace`, part);
+		else if (delta !== '') this.addText(delta, `${rule.entry}.delta`, part);
 		else {
 			if (this.text === '') this.noteMisfit(`${rule.entry}.delta`, rule.delta, data);
 			if (isUnread(rule, json)) this.gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
 		}
 	}
 
-	private addText(delta: string, entry: string): void {
-		const before = this.draft === 'none' ? this.text : '';
+	private addText(delta: string, entry: string, part: string): void {
+		const isDraft = this.draft !== 'none';
+		if (isDraft) this.parts.clear();
+		const before = isDraft ? '' : this.text;
 		if (before.length + delta.length > MOST_CHARS) {
 			this.giveUp(`${MOST_CHARS} characters`);
 			return;
 		}
 		if (this.endedBy !== '') this.gap = `more text came after "${this.endedBy}" had ended the answer`;
-		this.isBehind ||= this.draft !== 'none';
 		this.draft = 'none';
-		this.text = before + delta;
+		this.setPart(part, (this.parts.get(part) ?? '') + delta);
+		const isAtEnd = part === this.lastPart;
+		this.isBehind ||= isDraft || !isAtEnd;
+		this.text = isAtEnd ? before + delta : [...this.parts.values()].join('');
 		this.textFrom = entry;
 		this.show(delta);
+	}
+
+	private setPart(part: string, text: string): void {
+		if (!this.parts.has(part)) this.lastPart = part;
+		this.parts.set(part, text);
+	}
+
+	/** @param id of the interrupt; empty for the newest */
+	private addArguments(id: string, pieces: string): void {
+		const at = id ? this.waiting.findIndex(({ interrupt }) => interrupt.id === id) : this.waiting.length - 1;
+		const waiting = this.waiting[at];
+		if (!waiting) return;
+		const more = { pieces: waiting.pieces + pieces, chars: waiting.chars + pieces.length };
+		this.keepWaiting(this.waiting.with(at, { ...waiting, ...more }));
 	}
 
 	private giveUp(most: string): void {
@@ -239,24 +287,27 @@ export class WireReader {
 		this.isClosed = true;
 	}
 
-	private takeWhole(whole: string, { entry, end }: StreamRule): void {
+	private takeWhole(whole: string, { entry, end }: StreamRule, part: string): void {
 		const isLast = end === true || (end === 'unlessMore' && this.endedBy === '');
 		if (isLast) {
 			// A final event with the whole text proves that nothing is missing, whatever came before.
 			this.gap = '';
 			this.draft = 'none';
-		} else {
+		} else if (part === '') {
 			// If the text has already arrived in pieces, the pieces are kept until the end.
 			if (this.text !== '' && this.draft === 'none' && this.endedBy === '') return;
 			const isLonger = this.draft !== 'scattered' && whole.startsWith(this.text);
 			this.draft = isLonger ? 'growing' : 'scattered';
 		}
-		this.replaceText(whole, `${entry}.whole`);
+		this.replaceText(whole, `${entry}.whole`, isLast ? '' : part);
 	}
 
-	/** Replaces the text; what the new text adds to the old one becomes the delta. */
-	private replaceText(text: string, entry: string): void {
+	/** Replaces the text, or a part of it; what the new text adds to the old one becomes the delta. */
+	private replaceText(replaced: string, entry: string, part = ''): void {
 		const before = this.text;
+		if (part === '') this.parts.clear();
+		this.setPart(part, replaced);
+		const text = [...this.parts.values()].join('');
 		this.text = text;
 		this.textFrom = entry;
 		if (text.startsWith(before)) this.show(text.slice(before.length));
@@ -275,6 +326,7 @@ export class WireReader {
 		const { answer } = this.wire;
 		const data = dataOf(this.wire, json);
 		this.fault = whatFails(this.wire, json);
+		this.saysSuccess ||= saidSuccess(json) === true;
 		// Some deployments put the session beside the envelope's data, under the interface's name (§4.6).
 		const beside = answer.envelope && answer.session && isJsonObject(json) ? json.session_id : undefined;
 		this.sessionId = idOf(valueAt(answer.session, data)) || this.sessionId || idOf(beside);
@@ -296,10 +348,14 @@ export class WireReader {
 		if (newer.length === 0) return;
 		const ids = new Set(newer.map(({ id }) => id));
 		const kept = this.waiting.filter(({ interrupt: { id } }) => id !== '' && !ids.has('') && !ids.has(id));
-		const added = newer.map((interrupt) => ({ interrupt, chars: chars / newer.length }));
-		this.waiting = [...kept, ...added];
-		if (this.waiting.length > MOST_INTERRUPTS) this.giveUp(`${MOST_INTERRUPTS} interrupts`);
-		const keptChars = this.waiting.reduce((sum, one) => sum + one.chars, 0);
+		const added = newer.map((interrupt) => ({ interrupt, pieces: '', chars: chars / newer.length }));
+		this.keepWaiting([...kept, ...added]);
+	}
+
+	private keepWaiting(waiting: readonly Waiting[]): void {
+		this.waiting = waiting;
+		if (waiting.length > MOST_INTERRUPTS) this.giveUp(`${MOST_INTERRUPTS} interrupts`);
+		const keptChars = waiting.reduce((sum, one) => sum + one.chars, 0);
 		if (keptChars > MOST_CHARS) this.giveUp(`${MOST_CHARS} characters of interrupts`);
 	}
 
@@ -332,80 +388,4 @@ export class WireReader {
 		const found = at?.(from);
 		if (found?.ok === false) this.misfits[entry] = found.failure;
 	}
-}
-
-function whatFails({ answer }: Wire, json: Json): WireFault | undefined {
-	const said = saidSuccess(json);
-	const status = statusIn(json);
-	// Checked even if the description has no envelope: a gateway may send one for an agent that has none.
-	const isRefused = said === false || (answer.envelope && said === undefined && status !== undefined);
-	if (isRefused) return faultOf(json, 'answer.envelope', '"success_response": true');
-	if (answer.envelope && status !== undefined && !(status >= 200 && status < 300)) {
-		return faultOf(json, 'answer.envelope', 'an "http_status_code" from 200 to 299');
-	}
-	const isError = namesError(valueAt(answer.error, json));
-	return isError ? faultOf(json, 'answer.error', 'no value', answer.error) : undefined;
-}
-
-/** Whether a value is an error. Servers that fill in every field send 0, or an object of empty values, if there is none. */
-export function namesError(value: Json | undefined): boolean {
-	if (!isThere(value) || value === 0) return false;
-	return !isJsonObject(value) || Object.values(value).some(Boolean);
-}
-
-function faultOf(body: Json, entry: string, expected: string, at?: Expression): WireFault {
-	const found = valueAt(at, body);
-	const words = isThere(found) ? wordOf(found) || JSON.stringify(found) : '';
-	return { entry, expected, words: words || wordOf(body), body };
-}
-
-/** The status that an envelope reports, if any, even as text; `NaN` if it is not a number. */
-export function statusIn(json: Json): number | undefined {
-	const reported = isJsonObject(json) ? json.http_status_code : undefined;
-	if (reported === undefined || reported === null || reported === '') return undefined;
-	return Number(wordOf(reported) || NaN);
-}
-
-/** Whether an envelope reports success; undefined if the answer is not an envelope. */
-export function saidSuccess(json: Json): boolean | undefined {
-	const said = isJsonObject(json) ? json.success_response : undefined;
-	if (said === undefined) return undefined;
-	const word = wordOf(said).trim().toLowerCase();
-	return word === 'true' || word === '1';
-}
-
-/** What `answer`, except `error` and `requestId`, is read from: an envelope's data, or the whole answer. */
-export function dataOf({ answer }: Wire, json: Json): Json {
-	return answer.envelope && isJsonObject(json) && isJsonObject(json.data) ? json.data : json;
-}
-
-/** The elements of the array that an expression finds, or the only value; empty if there is none. */
-function listAt(at: Expression | undefined, from: Json): readonly Json[] {
-	const found = valueAt(at, from);
-	if (!isThere(found)) return [];
-	return Array.isArray(found) ? found : [found];
-}
-
-function interruptsIn({ answer: { interrupt } }: Wire, data: Json): WireInterrupt[] {
-	return listAt(interrupt.at, data).flatMap((one) => {
-		if (typeof one === 'string') return one.trim() ? [asked(one)] : [];
-		const id = textAt(interrupt.id, one);
-		const tool = textAt(interrupt.tool, one);
-		const question = textAt(interrupt.question, one);
-		if (!id && !tool && !question.trim()) return [];
-		const given = valueAt(interrupt.arguments, one);
-		const parsed = typeof given === 'string' ? (parseJson(given) ?? given) : given;
-		return [{ id, kind: tool ? 'tool' : 'question', tool, arguments: parsed ?? {}, question }];
-	});
-}
-
-/** An interrupt that is a plain-text question. */
-export function asked(question: string): WireInterrupt {
-	return { id: '', kind: 'question', tool: '', arguments: {}, question };
-}
-
-/** Reads a session ID. A boolean or a blank text means "no session", and must not be kept and sent back as an ID. */
-export function idOf(found: Json | undefined): string {
-	const word = typeof found === 'boolean' ? '' : wordOf(found);
-	return word.trim() === '' || word.length > MOST_ID_CHARS ? '' : word;
 }

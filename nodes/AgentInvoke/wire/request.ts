@@ -3,7 +3,7 @@ import { readExtraBody } from '../../shared/form/extraBody';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { pathOf } from '../../shared/platform/credential';
 import type { AgentAccount } from './account';
-import { placeholdersOf, TEMPLATES, type Wire } from './description';
+import { HEADER_VALUE, placeholdersOf, TEMPLATES, type Wire } from './description';
 
 /** A file that the agent can load: by its URL, or by the ID that an upload gave it. */
 export interface WireFile {
@@ -21,6 +21,8 @@ export type WireTurn =
 
 export interface WireResult {
 	readonly interruptId: string;
+	/** The tool that the agent asked for; empty if it asked a question. */
+	readonly tool?: string;
 	readonly result: Json;
 }
 
@@ -28,7 +30,7 @@ export interface CallValues {
 	/** Empty for a new session. */
 	readonly sessionId: string;
 	readonly stream: boolean;
-	/** The same for all tries of a call. */
+	/** The same for all tries of a call; also the ID of a session that the node itself makes. */
 	readonly uuid: string;
 	/** Merged into the body at the end. */
 	readonly extra?: JsonObject;
@@ -39,30 +41,63 @@ export interface WireRequest {
 	readonly path: string;
 	readonly headers: Readonly<Record<string, string>>;
 	readonly body: JsonObject;
+	/** The session that it continues, or that it begins under this ID; empty if the agent chooses the ID. */
+	readonly sessionId: string;
 }
 
 /** The values of placeholders, by name; `undefined` if absent. */
 type Values = Readonly<Record<string, Json | undefined>>;
 
 /** Builds the request of a turn from the description alone. */
-export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): WireRequest {
-	const values = { ...callValues(call), ...turnValues(request, turn) };
-	const own = fill(turn.kind === 'results' ? (request.resume ?? {}) : request.message, values);
+export function wireRequest({ request }: Wire, turn: WireTurn, call: CallValues): Result<WireRequest> {
+	const isResume = turn.kind === 'results';
+	const body = isResume ? (request.resume ?? {}) : request.message;
+	const path = (isResume && request.resumePath) || request.path;
+	return filledRequest({ path, headers: request.headers, body }, call, turnValues(request, turn));
+}
+
+/** The request that opens a session before its first message; undefined if the message itself opens it. */
+export function openingRequest(
+	{ request: { open, headers } }: Wire,
+	uuid: string,
+): Result<WireRequest> | undefined {
+	const call = { sessionId: '', stream: false, uuid };
+	return open ? filledRequest({ path: open.path, headers, body: open.message }, call, {}) : undefined;
+}
+
+function filledRequest(
+	template: Pick<WireRequest, 'path' | 'body'> & { readonly headers: JsonObject },
+	call: CallValues,
+	ofTurn: Values,
+): Result<WireRequest> {
+	const values = { ...callValues(call), ...ofTurn };
+	const own = fill(template.body, values);
 	const body = mergeDeep(isJsonObject(own) ? own : {}, call.extra ?? {});
 	// The session ID is encoded, so that it cannot lead to another path. A path that needs a missing ID is dropped, and so
 	// is one with an ID such as "..", which no encoding makes harmless.
-	const session = encodeURIComponent(call.sessionId.toWellFormed()) || undefined;
-	const filled = fill(request.path, { session });
+	const encoded = (id: string): string | undefined => encodeURIComponent(id.toWellFormed()) || undefined;
+	const { stream } = values;
+	const ids = { session: encoded(call.sessionId), newSession: encoded(values.newSession), stream };
+	const filled = fill(template.path, ids);
 	const path = typeof filled === 'string' ? pathOf(filled.trim().replace(/[\s/]+$/, '')) : '';
-	const headers = Object.entries(request.headers).flatMap(([name, template]) => {
-		const text = fill(template, values);
-		return typeof text === 'string' && text !== '' && !/[\r\n\0]/.test(text) ? [[name, text] as const] : [];
+	const headers = Object.entries(template.headers).flatMap(([name, value]) => {
+		const text = fill(value, values);
+		return typeof text === 'string' && text !== '' ? [[name, text] as const] : [];
 	});
-	return {
+	const unfit = headers.find(([, text]) => !HEADER_VALUE.test(text));
+	if (unfit) {
+		return failInput(
+			`The header "${unfit[0]}" cannot carry the session ID of this item`,
+			'HTTP headers are one line of Latin letters, digits and signs. Use another session ID. Nothing was sent for this item.',
+		);
+	}
+	const isNew = placeholdersOf(Object.values(template)).has('newSession');
+	return ok({
 		path: DOT_SEGMENT.test(path) ? '' : path,
 		headers: Object.fromEntries(headers),
 		body: isJsonObject(body) ? body : {},
-	};
+		sessionId: isNew ? values.newSession : call.sessionId,
+	});
 }
 
 const DOT_SEGMENT = /\/\.{1,2}(?:[/?#]|$)/;
@@ -75,7 +110,7 @@ function fill(template: Json, values: Values): Json | undefined {
 	});
 }
 
-function callValues({ sessionId, stream, uuid }: CallValues): Values {
+function callValues({ sessionId, stream, uuid }: CallValues) {
 	const number = Number(sessionId);
 	const isExact = Number.isSafeInteger(number) && String(number) === sessionId;
 	return {
@@ -83,6 +118,7 @@ function callValues({ sessionId, stream, uuid }: CallValues): Values {
 		stream: stream || undefined,
 		streamBoolean: stream,
 		session: sessionId || undefined,
+		newSession: sessionId || uuid,
 		sessionNumber: isExact ? number : sessionId || undefined,
 	};
 }
@@ -107,13 +143,13 @@ function fileValues({ url, id, name, mimeType }: WireFile): Values {
 	};
 }
 
-function resultValues({ interruptId, result }: WireResult): Values {
+function resultValues({ interruptId, tool, result }: WireResult): Values {
 	const resultText = typeof result === 'string' ? result : (jsonText(result) ?? '');
-	return { interruptId: interruptId || undefined, result, resultText };
+	return { interruptId: interruptId || undefined, tool: tool || undefined, result, resultText };
 }
 
 /** A checked Invoke call (§4.6) that lacks only its session; the ID is empty if the call opens one. */
-export type OpenRequest = (sessionId: string) => WireRequest;
+export type OpenRequest = (sessionId: string) => Result<WireRequest>;
 
 export function openRequest(
 	turn: WireTurn,
@@ -167,9 +203,9 @@ export function whyNoPlaceholder(
 	needs: Readonly<Record<'isResume' | 'hasSession' | 'hasFiles', boolean>>,
 ): Failure | undefined {
 	const { isResume, hasSession, hasFiles } = needs;
-	const { path, headers, message, resume } = request;
+	const { path, resumePath, headers, message, resume } = request;
 	const entry = isResume ? 'request.resume' : 'request.message';
-	const placeholders = placeholdersOf([path, headers, isResume ? (resume ?? {}) : message]);
+	const placeholders = placeholdersOf([path, resumePath, headers, isResume ? (resume ?? {}) : message]);
 	const advice = (placeholder: string, instead: string): string =>
 		`Put "$${placeholder}" into "${entry}" of the description in the FlowAgent credential, or ${instead}. Nothing was sent.`;
 	if (isResume && !resume) {
@@ -179,7 +215,8 @@ export function whyNoPlaceholder(
 		);
 	}
 	// A resume may do without the session, because the ID of the interrupt may be enough.
-	if (hasSession && !isResume && !placeholders.has('session') && !placeholders.has('sessionNumber')) {
+	const takesSession = ['session', 'newSession', 'sessionNumber'].some((name) => placeholders.has(name));
+	if (hasSession && !isResume && !takesSession) {
 		return badInput(
 			'The description has no placeholder for the session, so each message would begin a new session',
 			advice('session', 'set "Session" to "New Each Time"'),

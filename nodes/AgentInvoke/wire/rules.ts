@@ -3,7 +3,7 @@ import { fitsName, type StreamRule, type Wire } from './description';
 import { isThere, textAt, valueAt } from '../../shared/form/expression';
 
 /** The name that the standard for event streams gives to an event without one. */
-const UNNAMED = 'message';
+export const UNNAMED = 'message';
 /** The data with which many servers end a stream. It only looks like the beginning of JSON. */
 const DONE = '[DONE]';
 

@@ -7,8 +7,8 @@ import { systemClock } from '../../shared/run/clock';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { isTool } from '../../shared/errors/nodeError';
 import { ok, type Result } from '../../shared/errors/failure';
-import type { Ledger } from '../../shared/idempotency/ledger';
-import { openLedger } from '../../shared/idempotency/openLedger';
+import type { Ledger } from '../../shared/effects/ledger';
+import { openLedger } from '../../shared/effects/openLedger';
 import { openPlatform, type Platform } from '../../shared/platform/platform';
 import type { PlatformAccount } from '../../shared/platform/account';
 import type { Redact } from '../../shared/text/redact';
@@ -94,7 +94,7 @@ async function openNodeRun(
 		ledger: openLedger(context, frame, 'task', options.idempotency, {
 			deadlineMs,
 			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
-			claimsAtOnce: claimsAtOnce(options.requestsPerSecond),
+			claimsAtOnce: CONCURRENCY,
 		}),
 		hints: new Set<string>(),
 		randomSeed: (least, most) => (least < most ? randomInt(least, most + 1) : least),
@@ -141,13 +141,4 @@ async function openSockets(
 		paths,
 		(url, events) => new Socket({ url }, events, systemClock),
 	);
-}
-
-/**
- * At most as many claims as can be submitted within 20 s, a third of the time in which a claim allows sending. After a
- * crash, each claim leaves a key whose task may exist.
- */
-function claimsAtOnce(requestsPerSecond: number): number {
-	const perThird = requestsPerSecond > 0 ? Math.floor(requestsPerSecond * 20) : CONCURRENCY;
-	return Math.max(1, Math.min(CONCURRENCY, perThird));
 }

@@ -129,18 +129,18 @@ export class ServiceApi {
 		this.UploadData = v.object({ image_id: SafeId });
 	}
 
-	/** @param sendByMs after this time (by the clock's `now()`), nothing is sent, and the call ends as `cancelled` */
+	/** @param maySend asked before each attempt: if false, nothing is sent, and the call ends as `cancelled` */
 	async submit(
 		workflowId: string,
 		prompt: Prompt,
-		sendByMs?: number,
+		maySend?: () => boolean,
 	): Promise<Result<SubmittedTask, CallFailure>> {
 		const answer = await this.call({
 			...submitCall(workflowId, prompt),
 			purpose: 'submit the task',
 			repeatability: 'write',
 			lane: 'work',
-			sendByMs,
+			maySend,
 			timeoutMs: SUBMIT_TIMEOUT_MS,
 			outlivesStop: true,
 			tries: WRITE_TRIES,

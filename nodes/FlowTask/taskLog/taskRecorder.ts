@@ -214,7 +214,10 @@ export class TaskRecorder implements TaskObserver {
 			return { entry, isListed, before, replaced, rowKey, row, content: contentOf(entry) };
 		});
 		if (added.length === 0) return ok(undefined);
-		const gone = await this.parts.table.replace('rowKey', added);
+		const gone = await this.parts.table.replace(
+			added.map(({ row }) => row),
+			added.flatMap(({ replaced }) => replaced),
+		);
 		this.isWritable = gone.ok;
 		if (!gone.ok) return gone;
 		const present = new Set(gone.value.map(({ rowKey }) => rowKey));

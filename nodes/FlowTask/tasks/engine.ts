@@ -4,13 +4,13 @@ import type { Clock } from '../../shared/run/clock';
 import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
-import type { Ledger } from '../../shared/idempotency/ledger';
+import type { Ledger } from '../../shared/effects/ledger';
 import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
 import type { TaskInfo } from '../api/taskInfo';
-import { explainMistake, explainNoFiles, explainWatchEnd, type StopReason } from './failures';
+import { explainMistake, explainNoFiles, explainWatchEnd, notAgain, type StopReason } from './failures';
 import { ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskFacts, TaskObserver, TaskSource } from './observer';
 import { linksOf, type FileSelection, type TaskLabel } from './resultLinks';
@@ -169,8 +169,11 @@ class TaskRun {
 	async job(job: TaskJob): Promise<TaskOutcome> {
 		const result = await this.outcomeOf(job);
 		this.tell((observer) => observer.ended(job, result));
-		if (result.failure) this.countFailure(result.failure);
-		return result;
+		const { failure } = result;
+		if (!failure) return result;
+		this.countFailure(failure);
+		const lost = job.start.kind === 'submit' && result.taskId === undefined ? job.start.lost : undefined;
+		return lost ? { ...result, failure: notAgain(failure, lost.taskId) } : result;
 	}
 
 	private countFailure({ kind }: Failure): void {

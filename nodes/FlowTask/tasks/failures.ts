@@ -17,7 +17,7 @@ export function notSubmitted(reason: StopReason): Failure {
 	return {
 		kind: 'notSubmitted',
 		message: `No task was submitted for this item, because ${WHY_NOT_SUBMITTED[reason]}`,
-		advice: 'Nothing was billed for this item. Run the node again with this item.',
+		advice: 'Nothing was sent for this item. Run the node again with this item.',
 		details: { status: 'notSubmitted' },
 	};
 }
@@ -41,6 +41,17 @@ export function stillUnclear(taskId?: string): Failure {
 		message: mayExist(taskId, ' for this item in an earlier try'),
 		advice: `The item was not submitted again, so that nothing is paid for twice. ${lookFor(taskId)}. To submit the item anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.`,
 		details: { ...(taskId !== undefined && { taskId }), status: 'unknown', mayExist: true },
+	};
+}
+
+/** An earlier try submitted this item but got no clear answer, and this try made no task. @param taskId as above */
+export function notAgain(failure: Failure, taskId?: string): Failure {
+	if (failure.details?.mayExist === true) return failure;
+	return {
+		...failure,
+		message: `${mayExist(taskId, ' for this item in an earlier try')}. This try made none: ${failure.message}`,
+		advice: `${lookFor(taskId)} before you run this item again. ${failure.advice}`,
+		details: { ...failure.details, ...(taskId !== undefined && { taskId }), mayExist: true },
 	};
 }
 

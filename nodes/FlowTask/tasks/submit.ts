@@ -3,8 +3,8 @@ import { badInput, fail, failInput, ok, type Failure, type Result } from '../../
 import { excerpt, jsonText } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import type { MemoryBudget } from '../../shared/files/memoryBudget';
-import type { Ledger, LedgerAnswer } from '../../shared/idempotency/ledger';
-import type { LedgerClaim } from '../../shared/idempotency/claim';
+import type { HeldKey } from '../../shared/effects/heldKey';
+import type { Ledger, LedgerAnswer } from '../../shared/effects/ledger';
 import type { SubmittedTask, TaskApi } from '../api/api';
 import { LONGEST_ID_CHARS } from '../api/taskInfo';
 import { explainSubmit, namedTask, notSubmitted, type StopReason } from './failures';
@@ -19,6 +19,8 @@ export interface SubmitStart {
 	readonly images: readonly ImageInput[];
 	/** With what will be sent, but without what differs in each run; left out if the item has no idempotency key. */
 	readonly idempotency?: { readonly key: string; readonly payload: string } | undefined;
+	/** Present if a submit of an earlier try got no clear answer; `taskId` if the answer named a task. */
+	readonly lost?: { readonly taskId?: string } | undefined;
 }
 
 /** An image that must be uploaded; its `image_id` becomes this input's value (§4.1, rule 5). */
@@ -125,13 +127,13 @@ export class TaskSubmitter {
 			if (!answer.ok) return answer;
 			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.clock);
 			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.client.account));
-			const { claim } = answer.value;
+			const { held } = answer.value;
 			const admitted = await admit?.();
 			if (admitted?.ok === false) {
-				claim.released();
+				held.refused();
 				return admitted;
 			}
-			const sent = await this.send(start, prompt, record, claim);
+			const sent = await this.send(start, prompt, record, held);
 			const isExpired = !sent.ok && sent.failure.kind === 'cancelled' && this.whyStop() === undefined;
 			if (!isExpired) return sent;
 		}
@@ -141,34 +143,34 @@ export class TaskSubmitter {
 		start: SubmitStart,
 		prompt: Prompt,
 		record: SubmitRecord | undefined,
-		claim?: LedgerClaim,
+		held?: HeldKey,
 	): Promise<Result<ItemTask>> {
 		const stop = this.whyStop();
 		if (stop) {
-			claim?.released();
+			held?.refused();
 			return fail(stop);
 		}
-		const answered = await this.client.api.submit(start.workflowId, prompt, claim?.sendByMs);
+		const answered = await this.client.api.submit(start.workflowId, prompt, held?.maySend);
 		const submitted = answered.ok ? this.asOwn(answered.value, start.workflowId, prompt) : answered;
 		if (submitted.ok) {
 			const { taskId, promptToken } = submitted.value;
 			const submittedAtMs = this.clock.wallNow();
 			record?.submitted(taskId, submittedAtMs);
-			claim?.submitted(taskId);
+			held?.sent(taskId);
 			return ok({
 				taskId,
 				promptToken,
 				submittedAtMs,
 				sent: prompt,
 				reused: false,
-				ended: (end) => claim?.ended(end),
+				ended: (end) => held?.ended(end),
 			});
 		}
 		if (submitted.failure.kind === 'unclear') {
 			record?.unclear(namedTask(submitted.failure));
-			claim?.unanswered();
+			held?.unclear();
 		} else {
-			claim?.released();
+			held?.refused();
 		}
 		return fail(explainSubmit(this.heldBack(submitted.failure)));
 	}

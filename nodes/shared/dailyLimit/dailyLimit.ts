@@ -1,8 +1,8 @@
+import { orWithout } from '../dataTable/failures';
 import type { PreparableTable, TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { budgetSpent, type SpentBudget } from '../run/budgetMessages';
 import type { Clock } from '../run/clock';
-import { sentence } from '../text/json';
 import { textOrNumber } from '../text/textOf';
 import { dayAfter, dayOf, ownerDay } from './calendarDay';
 import type { DayCount, DayCounts, Used } from './dayCounts';
@@ -171,7 +171,7 @@ export class DailyLimit {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option, most, unit, scope: `a day for ${ownerName}`, taken }),
-			advice: `The item was not run. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
+			advice: `Nothing was sent for this item. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};
 	}
@@ -179,8 +179,9 @@ export class DailyLimit {
 
 /** If usage cannot be counted, or what is about to be used cannot be recorded, nothing is sent. */
 export function notCounted(failure: Failure, option: string): Failure {
+	const remedy = `If you cannot use Data Tables, remove "${option}" under "Cost and Speed".`;
 	return {
 		...failure,
-		advice: `Nothing was sent, because the count for "${option}" is kept in Data Tables. ${sentence(failure.advice)} If you cannot use Data Tables, remove "${option}" under "Cost and Speed".`,
+		advice: `Nothing was sent, because the count for "${option}" is kept in Data Tables. ${orWithout(failure, remedy)}`,
 	};
 }

@@ -1,6 +1,6 @@
 import type { TableColumn, TableSpec } from './workflow';
 import { badInput, type Failure } from '../errors/failure';
-import { excerpt, sentence } from '../text/json';
+import { excerpt, isJsonObject, sentence } from '../text/json';
 import { redactor } from '../text/redact';
 import { textOf } from '../text/textOf';
 
@@ -24,6 +24,11 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 		/size limit/i,
 		'is full: the Data Tables of this n8n have reached their size limit',
 		'Delete rows or tables that are no longer needed, or raise N8N_DATA_TABLES_MAX_SIZE_BYTES.',
+	],
+	[
+		TIMED_OUT,
+		'could not be used any more: the timeout of the workflow had passed',
+		'Raise "Timeout Workflow" in the settings of the workflow, or send it fewer items at a time.',
 	],
 	[
 		/unrecognized node type|module is disabled|proxy is not available|unknown (resource|operation)/i,
@@ -52,6 +57,12 @@ export function hasNoTables(failure: Failure): boolean {
 	return 'said' in failure && NEVER_MADE.test(textOf(failure.said));
 }
 
+/** The advice of a table's failure, with what to do without Data Tables unless only the time was too short. */
+export function orWithout(failure: Failure, remedy: string): string {
+	const isLate = 'said' in failure && TIMED_OUT.test(textOf(failure.said));
+	return isLate ? failure.advice : `${sentence(failure.advice)} ${remedy}`;
+}
+
 /** Redacts database errors, which may contain a row's values. */
 const hideTokens = redactor([]);
 
@@ -68,6 +79,13 @@ export function explainTableFailure({ name }: TableSpec, said: string): TableFai
 		`${advice} The reason: ${sentence(excerpt(hideTokens(said), 300))}`,
 	);
 	return { ...failure, said };
+}
+
+/** @param columns as n8n lists them */
+export function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {
+	if (!Array.isArray(columns)) return [];
+	const types = new Map<unknown, unknown>(columns.filter(isJsonObject).map(({ name, type }) => [name, type]));
+	return table.columns.filter(({ name, type }) => types.get(name) !== type);
 }
 
 export function explainMissingColumns({ name }: TableSpec, missing: readonly TableColumn[]): TableFailure {

@@ -6,6 +6,11 @@ import type { CellValue, RowSwap, TableRow } from './workflow';
 export type TableResult<T> = Promise<Result<T, TableFailure>>;
 type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;
 export type IfMissing = 'create' | 'leave';
+/** A row to add, or the key of one to remove afterwards. */
+export interface Replacement {
+	readonly row?: TableRow;
+	readonly rowKey?: string;
+}
 
 /** How long new runs may still use a table after a person has renamed it. */
 const FOUND_VALID_MS = 60_000;
@@ -93,6 +98,7 @@ export class SharedTable {
 	/** The second argument names the columns that the swaps compare. */
 	readonly swaps = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly swapsThenRead = batchesBy<RowSwap, readonly TableRow[]>();
+	readonly replacements = batchesBy<Replacement, readonly TableRow[]>();
 	readonly insertsThenRead = batchesBy<TableRow, readonly TableRow[]>();
 	readonly removals = batchesBy<CellValue, undefined>();
 

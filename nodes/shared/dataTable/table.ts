@@ -4,6 +4,7 @@ import { having, resultsOf, rowOf } from './cells';
 import {
 	explainTableFailure,
 	explainMissingColumns,
+	missingColumns,
 	NEVER_MADE,
 	TABLE_GONE,
 	TIMED_OUT,
@@ -15,14 +16,12 @@ import {
 	insertion,
 	listing,
 	PAGE_ROWS,
-	pageOf,
-	replacing,
 	selection,
 	swapping,
 	thenReading,
+	thenRemoving,
 	updatingAlike,
 	type CellValue,
-	type PageStart,
 	type RowChange,
 	type RowSwap,
 	type RowWork,
@@ -31,12 +30,18 @@ import {
 	type TableSpec,
 	type Work,
 } from './workflow';
+import { readPages, VALUES_PER_READ } from './pages';
 import { removeLots, type Lifetime } from './lifetime';
-import { sharedTable, type IfMissing, type SharedTable, type TableResult } from './sharedTable';
+import {
+	sharedTable,
+	type IfMissing,
+	type Replacement,
+	type SharedTable,
+	type TableResult,
+} from './sharedTable';
 import { partsOf } from '../run/batcher';
 import { systemClock } from '../run/clock';
 import { fail, ok, type Result } from '../errors/failure';
-import { isJsonObject } from '../text/json';
 
 export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
 
@@ -71,19 +76,13 @@ export interface DataTable {
 	 */
 	insertThenRead(rows: readonly TableRow[]): Promise<Result<readonly TableRow[]>>;
 	/**
-	 * Adds rows, after creating the table if it is missing, and then, in a later statement, removes those that they
-	 * replace, found by `column`. After a failure, rows may have been added, and old ones removed.
+	 * Adds rows and then, in a later statement of the same sub-execution, removes those whose `rowKey` is one of `gone`.
+	 * Rows may be added twice, and may have been added even if this fails.
 	 * @returns the rows that were removed
 	 */
-	replace(column: string, replacements: readonly Replacement[]): Promise<Result<readonly TableRow[]>>;
+	replace(rows: readonly TableRow[], gone: readonly string[]): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
-}
-
-/** A row, and the values that identify the rows whose place it takes, if any. */
-export interface Replacement {
-	readonly row: TableRow;
-	readonly replaced: readonly CellValue[];
 }
 
 export interface PreparableTable extends DataTable {
@@ -95,8 +94,6 @@ export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 
 /** Rows or values in one statement; SQLite accepts 1000 conditions at most. */
 const ROWS_AT_ONCE = 500;
-/** How many values one read asks for: with a few rows per value, the answer usually fits on a page. */
-const VALUES_PER_READ = 300;
 /** Few values per update, because n8n evaluates each as an expression, which costs as much as a statement. */
 const VALUES_PER_CHANGE = 20;
 /** How many times to create a table and look for it, until it is found. */
@@ -136,36 +133,7 @@ class OpenTable implements PreparableTable {
 		column: string,
 		values: readonly CellValue[],
 	): TableResult<readonly TableRow[]> {
-		const rows = new Map<CellValue, TableRow>();
-		for (const part of partsOf([...new Set(values)], VALUES_PER_READ)) {
-			const read = await this.readPart(id, column, part);
-			if (!read.ok) return read;
-			for (const row of read.value) rows.set(row.id ?? rows.size, row);
-		}
-		return ok([...rows.values()].sort((a, b) => Number(a.id) - Number(b.id)));
-	}
-
-	/**
-	 * Reads page by page, each from the last ID on: by offset, rows would be skipped or repeated whenever others are added
-	 * or removed meanwhile.
-	 */
-	private async readPart(
-		id: string,
-		column: string,
-		values: readonly CellValue[],
-	): TableResult<readonly TableRow[]> {
-		const first = await this.runOn(id, selection('get', column, values));
-		if (!first.ok) return first;
-		const rows = [...first.value];
-		let more = pagesAfter(rows, values);
-		while (more.length > 0) {
-			const page = await this.runOn(id, pageOf(column, more));
-			if (!page.ok) return page;
-			rows.push(...page.value);
-			const rowsOf = Map.groupBy(page.value, (row) => row[column]);
-			more = more.flatMap(({ value }) => pagesAfter(rowsOf.get(value) ?? [], [value]));
-		}
-		return ok(rows);
+		return await readPages(column, values, async (work) => await this.runOn(id, work));
 	}
 
 	async prepare(): TableResult<undefined> {
@@ -243,6 +211,39 @@ class OpenTable implements PreparableTable {
 		});
 	}
 
+	async replace(rows: readonly TableRow[], gone: readonly string[]): TableResult<readonly TableRow[]> {
+		if (rows.length === 0) return ok([]);
+		return await this.onTable('create', [], async (id) => {
+			const items = [...rows.map((row) => ({ row })), ...gone.map((rowKey) => ({ rowKey }))];
+			const done = await this.shared
+				.replacements(id)
+				.add(items, async (all) => await this.replaceAll(id, all));
+			this.sweep(id);
+			return having('rowKey', gone, done);
+		});
+	}
+
+	private async replaceAll(id: string, all: readonly Replacement[]): TableResult<readonly TableRow[]> {
+		const rows = all.flatMap(({ row }) => (row ? [row] : []));
+		const gone = all.flatMap(({ rowKey }) => rowKey ?? []);
+		// Nothing goes before all that replaces it is there.
+		const added = await this.inParts(id, rows.slice(0, -ROWS_AT_ONCE), insertion);
+		if (!added.ok) return added;
+		const removed: TableRow[] = [];
+		const [first = [], ...rest] = partsOf(gone, ROWS_AT_ONCE);
+		const works = [
+			thenRemoving(insertion(rows.slice(-ROWS_AT_ONCE)), 'rowKey', first),
+			...rest.map((part) => selection('deleteRows', 'rowKey', part)),
+		];
+		for (const work of works) {
+			const done = await this.write(id, work);
+			if (!done.ok) return done;
+			// After the execution's timeout, n8n does not say which rows were there.
+			removed.push(...(done.value ?? gone.map((rowKey) => ({ rowKey }))));
+		}
+		return ok(removed);
+	}
+
 	private async thenRead<T>(
 		id: string,
 		all: readonly T[],
@@ -259,25 +260,6 @@ class OpenTable implements PreparableTable {
 			read.push(...whole.value);
 		}
 		return ok(read.sort((a, b) => Number(a.id) - Number(b.id)));
-	}
-
-	async replace(column: string, all: readonly Replacement[]): TableResult<readonly TableRow[]> {
-		if (all.length === 0) return ok([]);
-		return await this.onTable('create', [], async (id) => {
-			const removed: TableRow[] = [];
-			for (const part of partsOf(all, ROWS_AT_ONCE)) {
-				const old = part.flatMap(({ replaced }) => replaced);
-				const rows = part.map(({ row }) => row);
-				const done = await this.write(id, replacing(rows, column, old.slice(0, ROWS_AT_ONCE)));
-				const rest = await this.remove(column, done.ok ? old.slice(ROWS_AT_ONCE) : []);
-				if (!done.ok) return done;
-				if (!rest.ok) return rest;
-				// After the execution's timeout, n8n does not say which rows were there.
-				removed.push(...(done.value ?? old.map((value) => ({ [column]: value }))));
-			}
-			this.sweep(id);
-			return ok(removed);
-		});
 	}
 
 	async remove(column: string, values: readonly CellValue[]): TableResult<undefined> {
@@ -395,17 +377,17 @@ class OpenTable implements PreparableTable {
 		const onTable = (parameters: Work): Work => {
 			return { resource: 'row', dataTableId: { __rl: true, mode: 'id', value: tableId }, ...parameters };
 		};
-		const { parameters, items, second } = work;
-		const onIt = { parameters: onTable(parameters), items, second: second && onTable(second) };
+		const { parameters, items, then } = work;
+		const onIt = { parameters: onTable(parameters), items, then: then && onTable(then) };
 		const done = await this.run(onIt, isUnwaited ? { doNotWaitToFinish: true } : undefined);
 		return done.ok ? ok(done.value.map(rowOf)) : done;
 	}
 
 	private async run(
-		{ parameters, items, second }: RowWork,
+		{ parameters, items, then }: RowWork,
 		options?: { doNotWaitToFinish: boolean },
 	): TableResult<IDataObject[]> {
-		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, second);
+		const code = inlineWorkflow(`${this.table.name} ${parameters.operation}`, parameters, then);
 		const input = items.map((json, item): INodeExecutionData => ({ json, pairedItem: { item } }));
 		try {
 			const { data } = await this.context.executeWorkflow({ code }, input, undefined, options);
@@ -414,16 +396,4 @@ class OpenTable implements PreparableTable {
 			return fail(explainTableFailure(this.table, wordsOf(error)));
 		}
 	}
-}
-
-/** Where the next page of each value begins; none if the page just read was not full. */
-function pagesAfter(page: readonly TableRow[], values: readonly CellValue[]): PageStart[] {
-	const after = page.length < PAGE_ROWS ? undefined : page.at(-1)?.id;
-	return after === undefined ? [] : values.map((value) => ({ value, after }));
-}
-
-function missingColumns(table: TableSpec, columns: unknown): TableColumn[] {
-	if (!Array.isArray(columns)) return [];
-	const types = new Map<unknown, unknown>(columns.filter(isJsonObject).map(({ name, type }) => [name, type]));
-	return table.columns.filter(({ name, type }) => types.get(name) !== type);
 }

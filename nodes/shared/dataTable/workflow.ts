@@ -31,8 +31,8 @@ export interface Work extends INodeParameters {
 export interface RowWork {
 	readonly parameters: Work;
 	readonly items: readonly IDataObject[];
-	/** What a second Data Table node reads or deletes after the first has written; its rows are then the result. */
-	readonly second?: Work | undefined;
+	/** What a second Data Table node reads or removes after the first has written; its rows are then the result. */
+	readonly then?: Work | undefined;
 }
 
 /** The most rows in one answer: n8n reads more by offset, and rows added or removed meanwhile shift its pages. */
@@ -164,13 +164,12 @@ export function meeting(
 
 /** Makes a write also read, afterwards, the first page of the rows that have one of `digests` in a column. */
 export function thenReading(write: RowWork, column: string, digests: readonly CellValue[]): RowWork {
-	return { ...write, second: { operation: 'get', ...oneOf(column, digests), limit: PAGE_ROWS } };
+	return { ...write, then: { operation: 'get', ...oneOf(column, digests), limit: PAGE_ROWS } };
 }
 
-/** Adds rows and then deletes those that have one of `old`, which are IDs or digests, in a column. */
-export function replacing(rows: readonly TableRow[], column: string, old: readonly CellValue[]): RowWork {
-	const second = old.length > 0 ? { operation: 'deleteRows', ...oneOf(column, old) } : undefined;
-	return { ...insertion(rows), second };
+/** Makes a write also remove, afterwards, the rows that have one of `ids` in a column; they are the result. */
+export function thenRemoving(write: RowWork, column: string, ids: readonly CellValue[]): RowWork {
+	return ids.length > 0 ? { ...write, then: { operation: 'deleteRows', ...oneOf(column, ids) } } : write;
 }
 
 /**
@@ -213,13 +212,13 @@ export function creation({ name, columns }: TableSpec): Work {
 
 /**
  * A new workflow for each run, because n8n modifies what it is given. It runs in the project of the caller.
- * @param second the parameters of a second node, which runs once after the first and whose rows are the result
+ * @param then the parameters of a second node, which runs once after the first and whose rows are the result
  */
-export function inlineWorkflow(name: string, parameters: Work, second?: Work): IWorkflowBase {
+export function inlineWorkflow(name: string, parameters: Work, then?: Work): IWorkflowBase {
 	const now = new Date();
 	// The trigger feeds both nodes, because a write that changes nothing outputs nothing; n8n runs the upper one first.
 	const targets = [tableNode('Table', 0, parameters)];
-	if (second) targets.push({ ...tableNode('Then', 200, second), executeOnce: true });
+	if (then) targets.push({ ...tableNode('Then', 200, then), executeOnce: true });
 	const input: INode = {
 		id: 'input',
 		name: 'Input',

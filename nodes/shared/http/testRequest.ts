@@ -12,7 +12,8 @@ import { explainUnreached, originOf } from './unreached';
 export type TestHelpers = Pick<ICredentialTestFunctions['helpers'], 'request'>;
 
 interface TestRequest extends Pick<HttpRequest, 'url' | 'json' | 'headers'> {
-	readonly token: string;
+	/** Sent as a bearer token. */
+	readonly token?: string;
 }
 
 /** Short, because a person is waiting. */
@@ -31,7 +32,10 @@ const PLAIN = {
 	timeout: DEADLINE_MS,
 } as const;
 
-/** @returns the answer, or why there is none and what to check; never throws */
+/**
+ * Sends a POST request with `json`, or else a GET request.
+ * @returns the answer, or why there is none and what to check; never throws
+ */
 export async function sendTest(
 	helpers: TestHelpers,
 	{ url, token, json, headers: more }: TestRequest,
@@ -39,11 +43,12 @@ export async function sendTest(
 ): Promise<Result<Reply, string>> {
 	const headers = {
 		Accept: 'application/json',
-		'Content-Type': 'application/json',
+		...(json && { 'Content-Type': 'application/json' }),
 		...more,
-		Authorization: `Bearer ${token}`,
+		...(token && { Authorization: `Bearer ${token}` }),
 	};
-	const options = { ...PLAIN, method: 'POST', uri: url, headers, body: JSON.stringify(json) };
+	const body = json && { method: 'POST', body: JSON.stringify(json) };
+	const options = { ...PLAIN, method: 'GET', uri: url, headers, ...body };
 	const answer = helpers.request(options).then(
 		async (response: unknown) => await readWhole(openingOf(response), DEADLINE_MS, undefined, MAX_BYTES),
 		(error: unknown) => exchangeOfError(error),

@@ -33,9 +33,9 @@ export async function readCredential(
 	}
 }
 
-export function readToken(pasted: unknown, type: CredentialType): Result<string> {
+export function readToken(pasted: unknown, type: CredentialType, isOfAnyKind = false): Result<string> {
 	const token = cleanToken(pasted);
-	const misfit = whyTokenDoesNotFit(token, CREDENTIAL_NAMES[type]);
+	const misfit = whyTokenDoesNotFit(token, CREDENTIAL_NAMES[type], isOfAnyKind);
 	if (misfit === undefined) return ok(token);
 	const advice = `${openCredential(type)} and enter the right secret.`;
 	return fail({ kind: 'credential', message: misfit.replace(/\.$/, ''), advice });

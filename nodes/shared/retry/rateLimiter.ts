@@ -27,7 +27,7 @@ export class RateLimiter {
 		this.ownRate = requestsPerSecond > 0 ? new AdaptiveRate(requestsPerSecond) : undefined;
 	}
 
-	/** Does the work of one request, which waits for a turn before each try, in a slot of its lane. */
+	/** Does the work of one request with a permit of its lane; each try then waits for its turn. */
 	async inSlot<T>(lane: Lane, work: () => Promise<T>): Promise<T> {
 		return await this.lanes[lane](work);
 	}

@@ -10,8 +10,8 @@ export interface RetryTerms {
 	readonly lane: Lane;
 	/** The most tries, including the first. If more than one is allowed, those refused as too many do not count. */
 	readonly tries: number;
-	/** After this time, work is not sent but ends as `cancelled`. */
-	readonly sendByMs?: number | undefined;
+	/** Asked before each attempt: if false, it is not sent but ends as `cancelled`. */
+	readonly maySend?: (() => boolean) | undefined;
 	/**
 	 * The request's deadline: after it, no turn is awaited, no further try begins and no work is sent. The last outcome
 	 * is the result. An exchange under way at the deadline has a timeout of its own.
@@ -22,9 +22,6 @@ export interface RetryTerms {
 }
 
 const FIRST_CONTACT_TRIES = 3;
-
-/** `sendByWallMs` is `sendByMs` as a time of day, because claims age even while a sleeping machine stops its clock. */
-type TimedTerms = RetryTerms & { readonly sendByMs: number; readonly sendByWallMs: number };
 
 type Next<T> =
 	| { readonly kind: 'settled'; readonly outcome: Outcome<T> }
@@ -73,10 +70,8 @@ export class Retry {
 	 * Runs an exchange and retries it if the outcome allows; never throws.
 	 * @returns in `tries`, the number of tries, including one that was given up just before it was sent
 	 */
-	async run<T>(asked: RetryTerms, exchange: () => Promise<Outcome<T>>) {
+	async run<T>(terms: RetryTerms, exchange: () => Promise<Outcome<T>>) {
 		const { clock, signal } = this.frame;
-		const { sendByMs = Infinity } = asked;
-		const terms = { ...asked, sendByMs, sendByWallMs: clock.wallNow() + (sendByMs - clock.now()) };
 		const tries: Tries = { count: 0, faults: 0 };
 		for (;;) {
 			const next = await this.rateLimiter.inSlot(
@@ -90,16 +85,16 @@ export class Retry {
 
 	/** Tries until the request is settled or needs a pause of its own. */
 	private async tryInTurn<T>(
-		terms: TimedTerms,
+		terms: RetryTerms,
 		exchange: () => Promise<Outcome<T>>,
 		tries: Tries,
 	): Promise<Exclude<Next<T>, { kind: 'inTurn' }>> {
 		const { clock, signal } = this.frame;
-		const { lane, endByMs, sendByMs } = terms;
+		const { lane, endByMs } = terms;
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
 			const isFirstTry = tries.count === 0;
-			const request = await this.rateLimiter.turn(lane, Math.min(endByMs, sendByMs), isFirstTry);
+			const request = await this.rateLimiter.turn(lane, endByMs, isFirstTry);
 			// If the deadline passed during the wait, the refusal is the outcome, because it says why.
 			const isOver = clock.now() >= endByMs;
 			if (refusal && isOver && !signal.aborted) return { kind: 'settled', outcome: refusal };
@@ -115,10 +110,10 @@ export class Retry {
 		}
 	}
 
-	private async inTime<T>(terms: TimedTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
-		const { repeatability, lane, endByMs, sendByMs, sendByWallMs } = terms;
+	private async inTime<T>(terms: RetryTerms, exchange: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
+		const { repeatability, lane, endByMs, maySend } = terms;
 		const { clock, signal } = this.frame;
-		const isOver = clock.now() >= Math.min(endByMs, sendByMs) || clock.wallNow() >= sendByWallMs;
+		const isOver = clock.now() >= endByMs || maySend?.() === false;
 		// Work whose turn comes too late is not sent, because no one awaits it; polls are, because the last one shows the
 		// state.
 		if (signal.aborted || (lane === 'work' && isOver)) return { kind: 'cancelled' };
@@ -134,7 +129,7 @@ export class Retry {
 		else this.adaptiveRate.answered(request);
 	}
 
-	private next<T>(terms: TimedTerms, outcome: Outcome<T>, faults: number, askedMs: number): Next<T> {
+	private next<T>(terms: RetryTerms, outcome: Outcome<T>, faults: number, askedMs: number): Next<T> {
 		const { clock, signal } = this.frame;
 		const inTurn = outcome.kind === 'busy';
 		const delayMs = inTurn ? askedMs : askedMs || backoffMs(faults, this.random);
@@ -146,7 +141,6 @@ export class Retry {
 			againMs < terms.endByMs &&
 			terms.mayRepeat?.() !== false;
 		if (!isAllowed) return { kind: 'settled', outcome };
-		if (againMs >= terms.sendByMs) return { kind: 'settled', outcome: { kind: 'cancelled' } };
 		return { kind: inTurn ? 'inTurn' : 'later', delayMs };
 	}
 

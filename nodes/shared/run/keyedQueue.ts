@@ -1,6 +1,6 @@
 import type { Clock } from './clock';
 
-/** A position in the queue of a key. `Word` is what a slot may tell the slots behind it as it leaves. */
+/** A place in a key's queue. `Word` is what a slot may tell the slots behind it as it leaves. */
 export interface Slot<Word = unknown> {
 	/** Whether it is this slot's turn. */
 	readonly isFirst: boolean;

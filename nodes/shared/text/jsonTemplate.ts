@@ -21,6 +21,8 @@ interface TemplateRules {
 	readonly choice?: string;
 	/** Whether objects and arrays whose values were all absent are removed, too. */
 	readonly dropsEmptied?: boolean;
+	/** Whether keys may contain placeholders, too. A key whose value is absent is removed. */
+	readonly hasKeys?: boolean;
 	/** Names of arrays whose elements are inserted into the array that contains the placeholder. */
 	readonly joining?: readonly string[];
 }
@@ -30,7 +32,7 @@ const NAME = String.raw`[\p{L}\p{N}_]+(?:-[\p{L}\p{N}_]+)*`;
 const PATH = String.raw`(?<path>(?:\.(?:${NAME}|"[^"\\]+")|\[\d+\])*)`;
 const STEP = new RegExp(String.raw`"[^"]*"|\.(${NAME})`, 'gu');
 
-/** JSON with placeholders in its strings, not in its keys. Inserted values are neither evaluated nor searched again. */
+/** JSON with placeholders in its strings. Inserted values are neither evaluated nor searched again. */
 export class JsonTemplates {
 	private readonly pattern: RegExp;
 
@@ -47,7 +49,8 @@ export class JsonTemplates {
 		if (typeof template === 'string')
 			return this.partsOf(template).filter((part) => typeof part !== 'string');
 		if (typeof template !== 'object' || template === null) return [];
-		return Object.values(template).flatMap((inner: Json) => this.placeholdersIn(inner));
+		const keys = this.rules.hasKeys && !Array.isArray(template) ? Object.keys(template) : [];
+		return [...keys, ...Object.values(template)].flatMap((inner: Json) => this.placeholdersIn(inner));
 	}
 
 	/**
@@ -60,9 +63,12 @@ export class JsonTemplates {
 		if (typeof template !== 'object' || template === null) return template;
 		const left = Object.entries(template).flatMap(([key, inner]: [string, Json]): Array<[string, Json]> => {
 			const value = this.fill(inner, lookup);
-			if (value === undefined) return [];
+			const name = this.rules.hasKeys && !Array.isArray(template) ? this.fillText(key, lookup) : key;
+			if (value === undefined || name === undefined) return [];
 			const joins = Array.isArray(template) && Array.isArray(value) && this.isJoining(inner);
-			return joins ? value.map((one) => [key, one]) : [[key, value]];
+			return joins
+				? value.map((one) => [key, one])
+				: [[typeof name === 'string' ? name : (jsonText(name) ?? key), value]];
 		});
 		const isEmptied = left.length === 0 && Object.keys(template).length > 0;
 		if (isEmptied && this.rules.dropsEmptied) return undefined;

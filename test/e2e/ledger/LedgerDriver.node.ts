@@ -13,8 +13,9 @@ import type {
 } from '../../../nodes/shared/dataTable/table';
 import type { RowCondition } from '../../../nodes/shared/dataTable/workflow';
 import type { Result } from '../../../nodes/shared/errors/failure';
-import { TableLedger } from '../../../nodes/shared/idempotency/ledger';
-import { LEDGER_TABLE } from '../../../nodes/shared/idempotency/rows';
+import { TableLedger } from '../../../nodes/shared/effects/ledger';
+import { LIVENESS } from '../../../nodes/shared/dataTable/claims';
+import { LEDGER_TABLE } from '../../../nodes/shared/effects/ledgerRows';
 
 type ClaimOrder = { does: 'claim'; keys: string[]; holdMs: number };
 
@@ -92,7 +93,13 @@ async function claimAll(
 			...{ workflowId, executionId, ttlMs: 3_600_000, onUnknown: 'error' },
 			deadlineMs: Date.now() + 120_000,
 		},
-		{ table, clock: systemClock, random: Math.random, signal: new AbortController().signal },
+		{
+			table,
+			clock: systemClock,
+			random: Math.random,
+			signal: new AbortController().signal,
+			liveness: LIVENESS,
+		},
 	);
 	const reports = await Promise.all(
 		keys.map(async (key): Promise<ClaimReport> => {
@@ -102,7 +109,7 @@ async function claimAll(
 			if (answer.value.kind !== 'mine') return { key, kind: answer.value.kind };
 			await systemClock.sleep(holdMs);
 			const reference = `execution ${executionId} made ${key}`;
-			answer.value.claim.submitted(reference);
+			answer.value.held.sent(reference);
 			return { key, kind: 'mine', reference };
 		}),
 	);

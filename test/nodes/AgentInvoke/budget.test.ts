@@ -63,6 +63,17 @@ describe('a daily limit', () => {
 		expect(stage.platform.books().invocations).toHaveLength(1);
 	});
 
+	test('that refuses a turn in a retry says that the agent may have run in the earlier try', async () => {
+		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', times: 1 });
+		const parameters = withBudget({ most: 1 }, { retries: 0, retryAmbiguous: true });
+		const run = await stage.run([said('hi')], parameters);
+		const again = await stage.harness.retry(run, stage.workflow(parameters));
+		expect(again.error?.message).toMatch(
+			/^The agent may have run for this item in an earlier try\. This try did not ask it: "Limit per Day" allows 1 turn a day/,
+		);
+		expect(stage.platform.books().requests.invoke).toBe(1);
+	});
+
 	test('counts turns that may have run, but not refused ones', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', match: 'cut off' });
 		const items = [said('[refuse: no]'), said('cut off'), said('[fail: x]'), said('late')];

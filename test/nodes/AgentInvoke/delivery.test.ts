@@ -242,15 +242,15 @@ describe('a deployment with its own field names', () => {
 	};
 	const account = () => accountOf({});
 
-	test('bots that a description names for each item keep their sessions apart', async () => {
+	test('bots that a description names for each run keep their sessions apart', async () => {
 		server.answer = (_body, response) => response.end(envelope({ answer: 'Hi', session_id: 's' }));
-		const items = ['a', 'b', 'a'].map((bot) => ({
-			json: { say: 'hi', description: accountOf({ bot }).description },
-		}));
 		const described = { ...account(), description: '={{ $json.description }}' };
 		const byKey = { sessionMode: 'mapped', sessionKey: 'one key' };
-		const run = await stage.run(items, byKey, { account: described });
-		expect(run.error).toBeUndefined();
+		for (const bot of ['a', 'b', 'a']) {
+			const item = { json: { say: 'hi', description: accountOf({ bot }).description } };
+			const run = await stage.run([item], byKey, { account: described });
+			expect(run.error).toBeUndefined();
+		}
 		const agents = stage.tables.rows('flow_agent_sessions').map(({ agent }) => agent);
 		expect(new Set(agents).size).toBe(2);
 	});

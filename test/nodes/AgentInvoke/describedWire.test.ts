@@ -1,3 +1,6 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
 import type { INodeParameters } from 'n8n-workflow';
 
 import { describedBy } from '../../unit/AgentInvoke/wire/wire.fixture';
@@ -44,17 +47,37 @@ test('a platform that refuses with an envelope that the credential does not desc
 	expect(agent.platform.books().invocations).toEqual([]);
 });
 
-test.each([
-	[400, 'no_text', 'OK', 'accepted the token'],
-	[400, 'bad_key', 'Error', 'refused this token'],
-	[401, 'x', 'Error', 'refused this token'],
-	[403, 'x', 'Error', 'not have permission'],
-	[404, 'x', 'Error', 'not an agent instance'],
-])('HTTP %d with "%s" tests a token without an envelope: %s', async (httpStatus, code, status, said) => {
-	agent.says(JSON.stringify({ error: { code, message: 'words' } }), httpStatus);
-	const credential = { ...BARE, baseUrl: agent.url, agentToken: 'agt_0123456789' };
+test('saving a description without a test sends nothing, and says so', async () => {
+	const credential = { ...BARE, baseUrl: agent.url, agentToken: 'any-token-1' };
 	const test = await agent.harness.testCredential('flowAgentApi', credential);
-	expect(test).toMatchObject({ status, message: expect.stringContaining(said) });
+	expect(test).toMatchObject({ status: 'OK', message: expect.stringContaining('was not tested') });
+	expect(agent.calls).toEqual([]);
+});
+
+test.each([
+	[200, 'OK', 'accepted the token'],
+	[401, 'Error', 'refused this token'],
+	[403, 'Error', 'not have permission'],
+	[404, 'Error', 'nothing at the path of "request.test"'],
+	[500, 'Error', 'could not answer (HTTP 500)'],
+])('HTTP %d to the GET request that a description names tests the token: %s', async (status, said, words) => {
+	const seen: unknown[] = [];
+	const server = createServer(({ method, url, headers }, response) => {
+		seen.push([method, url, headers['x-key'], headers.authorization]);
+		response.writeHead(status).end('{}');
+	});
+	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+	const { port } = server.address() as AddressInfo;
+	const own = { test: '/me', auth: { 'X-Key': '$token' } };
+	const credential = {
+		...describedBy({ request: own }),
+		baseUrl: `http://127.0.0.1:${port}`,
+		agentToken: 'k-0123456',
+	};
+	const test = await agent.harness.testCredential('flowAgentApi', credential);
+	server.close();
+	expect(test).toMatchObject({ status: said, message: expect.stringContaining(words) });
+	expect(seen).toEqual([['GET', '/me', 'k-0123456', undefined]]);
 });
 
 test.each([

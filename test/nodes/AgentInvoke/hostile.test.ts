@@ -156,11 +156,6 @@ describe('a token that the platform writes with escapes', () => {
 		['a key', (spelt) => `{"answer":"hello","session_id":"s","usage":{"${spelt}":1}}`],
 		['a session', (spelt) => `{"answer":"hello","session_id":"${spelt}"}`],
 		['a question', (spelt) => `{"session_id":"s","interrupt":{"id":"i","question":"${spelt}"}}`],
-		[
-			'arguments, which are JSON in JSON',
-			(spelt) =>
-				`{"session_id":"s","interrupt":{"id":"i","tool_name":"t","arguments":${JSON.stringify(`{"a":"${spelt}"}`)}}}`,
-		],
 		['nothing that is read', (spelt) => `{"session_id":"s","note":"${spelt}","${spelt}":1}`],
 	];
 

@@ -219,7 +219,7 @@ describe('with an idempotency key', () => {
 		expect(stage.tables.operations.map((one) => one.replace(' flow_task_ledger', ''))).toEqual([
 			'get',
 			'insert, then get',
-			'insert',
+			'insert, then deleteRows',
 		]);
 	});
 

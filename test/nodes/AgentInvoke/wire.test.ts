@@ -137,14 +137,14 @@ describe('answers that do not fit the description are shown in the error', () =>
 	test('the error for plain text in events where JSON is described names the events', async () => {
 		agent.answer((response) => stream(response, 'data: All is\n\ndata: booked.\n\ndata: [DONE]\n\n').end());
 		const json = item(await ask());
-		expect(json.error).toContain("The agent's answer is empty. Expected: text or an interrupt");
-		expect(json.error).toContain('The events were message.');
+		expect(json.error).toContain('an event before its end is no part of an answer: All is');
+		expect(json.message).toContain('The events were message.');
 		expect(agent.calls).toHaveLength(1);
 	});
 
 	test('the message of a gateway is shown', async () => {
 		agent.says('404 page not found', 404);
-		expect(item(await ask()).message).toContain('an answer that is not JSON: 404 page not found');
+		expect(item(await ask()).message).toContain('The server said: 404 page not found');
 	});
 
 	test('a web page is not shown', async () => {

@@ -175,6 +175,22 @@ test('waits for all tasks of an execution, or those of a node, and submits nothi
 	expect(empty.error?.message).toBe('"Execution ID" is empty');
 });
 
+test('gives each item the tasks of its own node, if items name several nodes of one execution', async () => {
+	const submitted = await stage.start(prompts(12), { operation: 'submit' });
+	const { executionId } = await submitted.done;
+	stage.tables.edit(TABLE, (row) => (Number(row.item) < 5 ? { ...row, node: 'Other' } : row));
+	const waited = await run([{ json: { node: 'Other' } }, { json: { node: NODE_NAME } }], {
+		operation: 'wait',
+		taskSource: 'execution',
+		executionId,
+		executionNode: '={{ $json.node }}',
+	});
+	const from = waited.items().map(({ pairedItem }) => JSON.stringify(pairedItem));
+	expect(from.filter((item) => item === from[0])).toHaveLength(5);
+	expect(from.filter((item) => item === from.at(-1))).toHaveLength(7);
+	expect(new Set(waited.items().map(({ json }) => text(json.taskId)))).toEqual(made());
+});
+
 test('records a submit without an answer, and a wait for the execution says that it may have created a task', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
 	const always = { options: { recordTasks: 'always' } };

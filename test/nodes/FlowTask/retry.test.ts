@@ -108,6 +108,20 @@ test('a retry repeats a submit without an answer only if the user chooses so', a
 	expect(stage.platform.books().duplicates).toBe(1);
 });
 
+test('a retry that may not submit again says what the earlier try may have made', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
+	const limits = { maxTasksPerDay: 1, onUnknownSubmit: 'submitAgain' };
+	const run = await stage.run(prompts(1), { limits });
+	const again = await stage.harness.retry(run, stage.workflow({ limits }));
+	expect(again.error?.message).toMatch(
+		/^A task may have been created for this item in an earlier try, but its ID is unknown\. This try made none: "Limit per Day" allows 1 task a day/,
+	);
+	expect(again.error?.description).toMatch(
+		/^Look for the task in the platform's console before you run this item again\. Nothing was sent for this item\. Raise "Limit per Day"/,
+	);
+	expect(stage.platform.books().requests.submit).toBe(1);
+});
+
 test('a retry with a longer timeout continues the existing tasks', async () => {
 	stage.platform.faults.add({ on: 'info', kind: 'noProgress' });
 	const late = await stage.run(prompts(ITEMS), { ...OPTIONS, options: { timeoutMinutes: 0.02 } });

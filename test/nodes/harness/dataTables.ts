@@ -89,9 +89,9 @@ class MemoryDataTables implements DataTables {
 	}
 
 	readonly executeWorkflow: ExecuteWorkflow = async (info, _additionalData, options) => {
-		const [parameters, reading] = tableParameters(info.code);
+		const [parameters, then] = tableParameters(info.code);
 		const items = (options.inputData ?? []).map(({ json }) => json);
-		const steps = reading ? `${text(parameters.operation)}, then ${text(reading.operation)}` : '';
+		const steps = then ? `${text(parameters.operation)}, then ${text(then.operation)}` : '';
 		const isSweep = parameters.operation === 'get' && JSON.stringify(parameters).includes('updatedAt');
 		const operation = `${steps || (isSweep ? 'sweep' : text(parameters.operation))} ${this.nameOf(parameters)}`;
 		this.operations.push(operation);
@@ -100,7 +100,7 @@ class MemoryDataTables implements DataTables {
 		await new Promise((resolve) => setImmediate(resolve));
 		const written = this.work(parameters, items);
 		// A second node also gets its input from the trigger, and runs once.
-		const output = reading ? this.work(reading, items.slice(0, 1)) : written;
+		const output = then ? this.work(then, items.slice(0, 1)) : written;
 		const data: INodeExecutionData[] = structuredClone(output).map((json, item) => ({
 			json,
 			pairedItem: { item },
@@ -195,23 +195,23 @@ class MemoryDataTables implements DataTables {
 
 /** Reads the one or two Data Table nodes after the trigger. Their expressions may only refer to fields of the item. */
 function tableParameters(code: IWorkflowBase | undefined): [INodeParameters, INodeParameters?] {
-	const [trigger, node, reading, ...others] = code?.nodes ?? [];
+	const [trigger, node, then, ...others] = code?.nodes ?? [];
 	const isTable = (one: INode | undefined): boolean =>
 		one?.type === 'n8n-nodes-base.dataTable' && one.typeVersion === 1.1;
 	const isKnown =
 		trigger?.type === 'n8n-nodes-base.executeWorkflowTrigger' &&
 		isTable(node) &&
-		(!reading || (isTable(reading) && reading.executeOnce === true)) &&
+		(!then || (isTable(then) && then.executeOnce === true)) &&
 		others.length === 0;
 	if (!node || !isKnown) throw unknown('this workflow');
 	const { connections }: Partial<IWorkflowBase> = code ?? {};
 	const targets = connections?.[trigger.name]?.main?.[0]?.map((target) => target.node);
-	const expected = [node, ...(reading ? [reading] : [])].map(({ name }) => name);
+	const expected = [node, ...(then ? [then] : [])].map(({ name }) => name);
 	if (targets && JSON.stringify(targets) !== JSON.stringify(expected)) throw unknown('these connections');
-	for (const value of textsIn([node.parameters, reading?.parameters])) {
+	for (const value of textsIn([node.parameters, then?.parameters])) {
 		if (value.startsWith('=') && !PLACE.test(value)) throw unknown(`the expression ${value}`);
 	}
-	return [node.parameters, reading?.parameters];
+	return [node.parameters, then?.parameters];
 }
 
 /** An expression that refers to an entry of the list `v` of the item, or to a field of the item. */

@@ -26,6 +26,8 @@ export type Mishap = 'none' | 'before' | 'halfway' | 'after';
  */
 export class MemoryTable {
 	private rows: StoredRow[] = [];
+	/** Removed rows, which reads that lag behind still show. */
+	private removed: Array<{ readonly stored: StoredRow; readonly atMs: number }> = [];
 	private lastId = 0;
 	/** The names of the calls, in order. */
 	readonly calls: string[] = [];
@@ -108,16 +110,17 @@ export class MemoryTable {
 						rows.map(({ entryKey }) => entryKey),
 					);
 				}),
-			replace: async (column, all) => {
-				if (all.length === 0) return ok([]);
-				const old = new Set<CellValue | undefined>(all.flatMap(({ replaced }) => replaced));
-				return await this.call('replace', column, async (mishap) => {
-					await this.add(all.map(({ row }) => row));
+			replace: async (rows, gone) => {
+				if (rows.length === 0) return ok([]);
+				return await this.call('replace', 'rowKey', async (mishap) => {
+					await this.add(rows);
+					if (this.repeats()) await this.add(rows);
 					if (mishap === 'halfway') return [];
 					await this.delay();
-					const gone = this.all().filter((row) => old.has(row[column]));
-					this.drop((row) => old.has(row[column]));
-					return gone;
+					const wanted = new Set<CellValue | undefined>(gone);
+					const before = this.all();
+					this.drop((row) => wanted.has(row.rowKey));
+					return before.filter((row) => wanted.has(row.rowKey));
 				});
 			},
 			remove: async (column, values) => {
@@ -177,15 +180,22 @@ export class MemoryTable {
 
 	private visible(): TableRow[] {
 		const nowMs = this.clock.now();
-		return this.rows.flatMap(({ row, committed, committedAtMs, before }) => {
-			if (!committed) return [];
-			let seen: FormerRow | undefined = { row, atMs: committedAtMs, before };
-			while (seen && this.hides(nowMs - seen.atMs, seen.row)) seen = seen.before;
-			return seen ? [seen.row] : [];
-		});
+		this.removed = this.removed.filter(({ stored, atMs }) => this.hides(nowMs - atMs, stored.row));
+		return [...this.rows, ...this.removed.map(({ stored }) => stored)].flatMap(
+			({ row, committed, committedAtMs, before }) => {
+				if (!committed) return [];
+				let seen: FormerRow | undefined = { row, atMs: committedAtMs, before };
+				while (seen && this.hides(nowMs - seen.atMs, seen.row)) seen = seen.before;
+				return seen ? [seen.row] : [];
+			},
+		);
 	}
 
 	private drop(isGone: (row: TableRow) => boolean): void {
+		const atMs = this.clock.now();
+		for (const stored of this.rows) {
+			if (stored.committed && isGone(stored.row)) this.removed.push({ stored, atMs });
+		}
 		this.rows = this.rows.filter(({ row, committed }) => !committed || !isGone(row));
 	}
 

@@ -52,6 +52,8 @@ export interface Received {
 export interface Dialect {
 	/** The paths of calls; `:name` is a parameter. */
 	readonly paths: readonly string[];
+	/** The call that opens a session, if there is one, and its answer. */
+	readonly opening?: { readonly path: string; body(session: string): object };
 	/** Whether each answer has an ID of its own, which the next call must name. */
 	readonly renewsSession: boolean;
 	sessionId(number: string): string;

@@ -29,6 +29,8 @@ export interface DialectCase {
 	open(): Promise<StandIn>;
 	/** Whether the product can answer without a stream; otherwise the description always asks for one. */
 	readonly answersWhole: boolean;
+	/** Whether a stream ends without an event that says so. */
+	readonly endsWithBody?: boolean;
 	/** Whether only the last message is the answer. */
 	readonly dropsPreamble?: boolean;
 	usage(tokensIn: number, tokensOut: number): object | null;
@@ -155,6 +157,7 @@ export const dialectCases: readonly DialectCase[] = [
 		invokePath: '/runs/stream',
 		open: async () => await StandIn.open(LANGGRAPH),
 		answersWhole: false,
+		endsWithBody: true,
 		dropsPreamble: true,
 		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
 		refusals: proven({
@@ -173,7 +176,7 @@ export const dialectCases: readonly DialectCase[] = [
 		takesFiles: false,
 		mostResults: 1,
 		question: 'interrupt',
-		endMark: 'event: end',
+		endMark: 'event: updates',
 	},
 	{
 		name: 'A2A',
@@ -183,7 +186,12 @@ export const dialectCases: readonly DialectCase[] = [
 		answersWhole: true,
 		// The protocol reports no usage.
 		usage: () => null,
-		refusals: { ...A2A_REFUSALS, noSuchPath: { ...A2A_REFUSALS.noSuchPath, meaning: 'rejected' } },
+		refusals: {
+			...A2A_REFUSALS,
+			noSuchPath: { ...A2A_REFUSALS.noSuchPath, meaning: 'rejected' },
+			// Servers also send this code after an agent has run.
+			forGood: { ...A2A_REFUSALS.forGood, kind: 'failed', meaning: undefined },
+		},
 		failure: { code: '', detail: 'The agent gave up.', isWholeIn200: true },
 		takesFiles: false,
 		mostResults: 1,

@@ -1,14 +1,14 @@
 import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
-import type { Received, Refusal, TurnFacts } from './dialect';
+import type { GivenResult, Received, Refusal, TurnFacts } from './dialect';
 import type { Failing, RefusalKind } from './plan';
 
 /*
- * A LangGraph server: a path per thread, and one that creates a thread. Streams contain the whole state after each
- * step, and the pieces of a message in lists; a question is part of the state; refusals are sentences.
+ * A LangGraph server: a path per thread, and one that creates a thread. Streams contain what each step adds to the
+ * state, and the pieces of a message in lists, and simply end; a question is part of a step; refusals are sentences.
  */
 
-const KEYS = ['assistant_id', 'input', 'command', 'stream_mode', 'on_completion'];
-const MODES = ['values', 'messages-tuple'];
+const KEYS = ['assistant_id', 'input', 'command', 'stream_mode'];
+const MODES = ['updates', 'messages-tuple'];
 const THREAD = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, detail: string]>> = {
@@ -32,7 +32,9 @@ function read({ body, params }: Received): AskedTurn | string {
 	if (odd !== undefined) return `${odd} is not known`;
 	if (typeof session !== 'string' || !(session === '' || THREAD.test(session))) return 'badly formed thread';
 	if (JSON.stringify(modes) !== JSON.stringify(MODES)) return 'stream_mode is wrong';
-	const said = command === undefined ? readInput(input) : readResume(command);
+	if (command !== undefined)
+		return { session, said: undefined, results: readResume(command), isStreamed: true };
+	const said = readInput(input);
 	return said === undefined ? 'input is wrong' : { session, said, results: [], isStreamed: true };
 }
 
@@ -43,10 +45,12 @@ function readInput(input: unknown): string | undefined {
 	return role === 'user' && isText(content) && others.length === 0 ? content : undefined;
 }
 
-function readResume(command: unknown): string | undefined {
-	const { resume } = fieldsOf(command);
-	if (resume === undefined) return undefined;
-	return typeof resume === 'string' ? resume : JSON.stringify(resume);
+/** Answers by the IDs of their interrupts. */
+function readResume(command: unknown): GivenResult[] {
+	return Object.entries(fieldsOf(fieldsOf(command).resume)).map(([id, value]) => ({
+		id,
+		output: typeof value === 'string' ? value : JSON.stringify(value),
+	}));
 }
 
 function refusal(kind: RefusalKind, detail: string): Refusal {
@@ -66,19 +70,10 @@ function usageOf({ tokensIn, tokensOut }: TurnFacts): object {
 	return { input_tokens: tokensIn, output_tokens: tokensOut, total_tokens: tokensIn + tokensOut };
 }
 
-/** The state, which also contains the messages of earlier turns. */
-function state(turn: TurnFacts, ...said: readonly string[]): string {
-	const before = [
-		{ type: 'human', content: 'an earlier question' },
-		{ type: 'ai', content: 'an earlier answer', usage_metadata: { input_tokens: 1, output_tokens: 1 } },
-		{ type: 'human', content: 'what was asked' },
-	];
-	const messages = said.map((content) => ({ type: 'ai', content, usage_metadata: usageOf(turn) }));
-	const asks = turn.asks.map((ask) => ({ value: valueOf(ask), id: ask.id }));
-	return event('values', {
-		messages: [...before, ...messages],
-		...(asks.length > 0 && { __interrupt__: asks }),
-	});
+/** What a step adds to the state. */
+function update(turn: TurnFacts, content: string): string {
+	const message = { type: 'ai', content, usage_metadata: usageOf(turn) };
+	return event('updates', { model: { messages: [message] } });
 }
 
 function valueOf(ask: OpenAsk): unknown {
@@ -90,8 +85,8 @@ function said(turn: TurnFacts): string[] {
 	const { preamble, draft, pieces, session, number } = turn;
 	return [
 		event('metadata', { run_id: `1f0${number}`, attempt: 1 }),
-		event('values', { messages: [{ type: 'human', content: 'what was asked' }] }),
-		...(preamble ? [piece(turn, preamble), state({ ...turn, asks: [] }, preamble)] : []),
+		event('updates', { guard: null }),
+		...(preamble ? [piece(turn, preamble), update(turn, preamble)] : []),
 		event('messages', [{ type: 'tool', content: 'found', name: 'search' }, { thread_id: session }]),
 		// The output of another model on the way, which never becomes part of the state.
 		...(draft ? [piece(turn, draft)] : []),
@@ -101,8 +96,13 @@ function said(turn: TurnFacts): string[] {
 }
 
 function events(turn: TurnFacts): string[] {
-	const texts = [turn.preamble, turn.text].filter((text) => text !== '');
-	return [...said(turn), ': heartbeat\r\n\r\n', state(turn, ...texts), event('end', null)];
+	const asks = turn.asks.map((ask) => ({ value: valueOf(ask), id: ask.id }));
+	return [
+		...said(turn),
+		': heartbeat\r\n\r\n',
+		...(turn.text ? [update(turn, turn.text)] : []),
+		...(asks.length > 0 ? [event('updates', { __interrupt__: asks })] : []),
+	];
 }
 
 function failedEvents(turn: TurnFacts, how: Failing): string[] {
@@ -115,9 +115,10 @@ function failedEvents(turn: TurnFacts, how: Failing): string[] {
 
 export const LANGGRAPH: Dialect = {
 	paths: ['/runs/stream', '/threads/:thread/runs/stream'],
+	opening: { path: '/threads', body: (thread_id) => ({ thread_id }) },
 	renewsSession: false,
 	sessionId: (number) => `00000000-0000-4000-8000-${number}`,
-	isAnsweredByMessage: () => true,
+	isAnsweredByMessage: () => false,
 	// The node always asks for a stream.
 	whole: () => ({ messages: [] }),
 	failedWhole: () => ({ status: 500, body: { detail: 'Internal Server Error' } }),

@@ -71,6 +71,13 @@ export class StandIn {
 				return reply;
 			});
 		}
+		const { opening } = dialect;
+		if (opening) {
+			app.post(opening.path, async ({ headers }, reply) => {
+				if (headers.authorization !== `Bearer ${TOKEN}`) await refuse(reply, 'token');
+				return opening.body(server.openSession());
+			});
+		}
 		server.baseUrl = await app.listen({ port: 0, host: TEST_HOST });
 		return server;
 	}
@@ -83,6 +90,12 @@ export class StandIn {
 	/** The conversations, in the order in which they were opened. */
 	get conversations(): Conversation[] {
 		return this.talks.map(({ turns, results }) => ({ turns: [...turns], results: [...results] }));
+	}
+
+	private openSession(): string {
+		const id = this.dialect.sessionId(String(++this.lastNumber).padStart(12, '0'));
+		this.sessions.set(id, { talk: { turns: [], results: [], asks: [] }, length: 0 });
+		return id;
 	}
 
 	/** Makes the server forget all its sessions. */
@@ -161,6 +174,7 @@ export class StandIn {
 
 	private talkOf({ session }: AskedTurn): Talk {
 		const found = this.sessions.get(session);
+		if (found && !this.talks.includes(found.talk)) this.talks.push(found.talk);
 		if (found && (!this.dialect.renewsSession || found.length === lengthOf(found.talk))) return found.talk;
 		// A call that continues from an older answer starts another conversation.
 		const turns = found?.talk.turns.slice(0, found.length) ?? [];

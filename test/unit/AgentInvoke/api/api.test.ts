@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 
+import { ok } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 import { BodyEnded } from '../../../../nodes/shared/http/body';
 import { hostileJson } from '../../FlowTask/hostileJson';
@@ -245,8 +246,8 @@ test.each([
 
 test('a call is sent to the path of its description, with its headers', async () => {
 	const served = { pieces: [bytes(envelope(ANSWER))] };
-	const request = { path: '/threads/7/runs', headers: { 'X-Thread': '7' }, body: {} };
-	const { requests } = await invoke(served, { request });
+	const request = { path: '/threads/7/runs', headers: { 'X-Thread': '7' }, body: {}, sessionId: '7' };
+	const { requests } = await invoke(served, { request: () => ok(request) });
 	expect(requests).toMatchObject([
 		{ url: 'https://p.example/threads/7/runs', headers: { 'X-Thread': '7' }, json: {} },
 	]);

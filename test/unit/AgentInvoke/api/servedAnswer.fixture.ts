@@ -1,11 +1,12 @@
 import { readAgentAccount, type AgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { AgentApi, type InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { TurnCalls } from '../../../../nodes/AgentInvoke/api/callLimit';
+import { ok } from '../../../../nodes/shared/errors/failure';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { AdaptiveRate } from '../../../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../../nodes/shared/http/request';
-import type { HttpRequest } from '../../../../nodes/shared/http/exchange';
+import type { Exchange, HttpRequest } from '../../../../nodes/shared/http/exchange';
 import { TestClock } from '../../testClock';
 import { valueOf } from '../../results';
 
@@ -31,6 +32,14 @@ function accountOf(fields: Record<string, unknown>): AgentAccount {
 	return account;
 }
 
+interface Around {
+	readonly beforeMs?: number;
+	readonly stopAfterMs?: number;
+	readonly rate?: AdaptiveRate;
+	/** The answers to calls that open a session. */
+	readonly opened?: Exchange[];
+}
+
 /**
  * Makes one call that is answered with these pieces, after another request has occupied the only permit for `beforeMs`.
  * @returns the result and everything passed on before it
@@ -39,7 +48,7 @@ export async function invoke(
 	served: Served | Opening,
 	over: Partial<InvokeCall> = {},
 	fields: Record<string, unknown> = {},
-	{ beforeMs = 0, stopAfterMs = Infinity, rate = new AdaptiveRate() } = {},
+	{ beforeMs = 0, stopAfterMs = Infinity, rate = new AdaptiveRate(), opened }: Around = {},
 ) {
 	const account = accountOf(fields);
 	const clock = new TestClock();
@@ -56,7 +65,10 @@ export async function invoke(
 			requests.push(request);
 			return 'kind' in served ? served : openingOf(served);
 		},
-		send: async () => ({ kind: 'cancelled' }),
+		send: async (request) => {
+			requests.push(request);
+			return opened?.shift() ?? { kind: 'cancelled' };
+		},
 		retry,
 	});
 	const before = { repeatability: 'read', lane: 'work', tries: 1, endByMs: Infinity } as const;
@@ -70,7 +82,7 @@ export async function invoke(
 	const result = await clock.run(
 		api.invoke({
 			...{
-				request: { path: '', headers: {}, body: { message: 'hi' } },
+				request: (sessionId: string) => ok({ path: '', headers: {}, body: { message: 'hi' }, sessionId }),
 				sessionId: '',
 				timeoutMs: 5_000,
 				tries: 1,

@@ -49,7 +49,8 @@ export class OneAtATime {
 		for (const id of this.opened) this.gone.add(id);
 	}
 
-	readonly invoke = async ({ request: { body }, sessionId, onSession }: InvokeCall) => {
+	readonly invoke = async ({ request, sessionId, onSession }: InvokeCall) => {
+		const { body } = valueOf(request(sessionId));
 		const said = typeof body.message === 'string' ? body.message : '';
 		const refused = { kind: 'refused', message: 'No', advice: '' } as const;
 		await this.clock.sleep(5);

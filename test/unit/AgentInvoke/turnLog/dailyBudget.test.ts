@@ -1,12 +1,15 @@
 import { DailyBudget, type BudgetLimit } from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
 import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
 import {
+	TURN_TABLE,
 	TurnLog,
 	TurnOwners,
 	type EndedTurn,
 	type OwnedTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
+import { notCounted } from '../../../../nodes/shared/dailyLimit/dailyLimit';
+import { explainTableFailure } from '../../../../nodes/shared/dataTable/failures';
 import { sha256 } from '../../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
@@ -108,7 +111,7 @@ test('the refusal states the limit and its use, where to raise it and when the c
 		kind: 'notSubmitted',
 		message: '"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
 		advice:
-			'The item was not run. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).',
+			'Nothing was sent for this item. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).',
 		details: {
 			budget: { per: 'key', unit: 'turns', most: 2, used: 2, day: '2030-01-01' },
 			freeFrom: '2030-01-02',
@@ -247,6 +250,24 @@ describe('a table that people or accidents changed', () => {
 		});
 		expect((await clock.run(budget.admit(due(0)))).ok).toBe(false);
 	});
+});
+
+test('if the timeout of the workflow has passed, the message says so, and not to do without the table', async () => {
+	const late = explainTableFailure(TURN_TABLE, 'The execution was cancelled because it timed out');
+	const { advice } = notCounted(late, 'Limit per Day');
+	expect(advice).toContain('Raise "Timeout Workflow" in the settings of the workflow');
+	expect(advice).not.toContain('remove "Limit per Day"');
+});
+
+test('a turn counts for the day on which it was admitted, even if it is sent after midnight', async () => {
+	await clock.advance(12 * 3_600_000 - 1_000);
+	const run = await new Run({ most: 1 }).open([due(0)]);
+	expect(await run.admits(due(0))).toBe(true);
+	await clock.advance(2_000);
+	run.end(due(0));
+	await run.close();
+	expect(table.all()).toMatchObject([{ day: '2030-01-01', outcome: 'answered' }]);
+	expect(await takes({ most: 1 }, [due(0), due(1)])).toEqual([true, false]);
 });
 
 test('two runs at once in different processes do not see each other, and a third is refused', async () => {

@@ -4,7 +4,7 @@ import {
 	TURN_TABLE,
 	type EndedTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
-import type { WireInterrupt } from '../../../../nodes/AgentInvoke/wire/reader';
+import type { WireInterrupt } from '../../../../nodes/AgentInvoke/wire/answerValues';
 import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { MemoryTable } from '../../shared/memoryTable';

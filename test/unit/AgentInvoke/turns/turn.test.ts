@@ -10,9 +10,11 @@ import {
 } from '../../../../nodes/AgentInvoke/turns/turn';
 import { badInput, fail, ok, type FailureKind, type Result } from '../../../../nodes/shared/errors/failure';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
-import { TableLedger, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
+import { TableLedger, type Ledger } from '../../../../nodes/shared/effects/ledger';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { MemoryTable } from '../../shared/memoryTable';
+import { Liveness } from '../../../../nodes/shared/dataTable/claims';
+import { valueOf } from '../../results';
 import { TestClock } from '../../testClock';
 import { replyOf } from '../agentReply.builder';
 import { openStore } from '../sessions/worker.scene';
@@ -31,7 +33,8 @@ class ScriptedAgent {
 
 	constructor(private readonly clock: TestClock) {}
 
-	readonly invoke = async ({ request: { body }, sessionId, onSession, calls }: InvokeCall) => {
+	readonly invoke = async ({ request, sessionId, onSession, calls }: InvokeCall) => {
+		const { body } = valueOf(request(sessionId));
 		const said = textOf(body.message);
 		const call = { said, sessionId: textOf(body.session_id), fromMs: this.clock.elapsedMs, toMs: 0 };
 		this.calls.push(call);
@@ -93,7 +96,13 @@ function turn(itemIndex: number, session: SessionChoice, over: Partial<Question>
 function ledgerOf(executionId: string): Ledger {
 	return new TableLedger(
 		{ scope: 'x', workflowId: 'w', executionId, ttlMs: 0, onUnknown: 'error', deadlineMs: Infinity },
-		{ table: ledgerTable.open(), clock, random: () => 0, signal: new AbortController().signal },
+		{
+			table: ledgerTable.open(),
+			clock,
+			random: () => 0,
+			signal: new AbortController().signal,
+			liveness: new Liveness(),
+		},
 	);
 }
 

@@ -1,3 +1,4 @@
+import { FlowAgentApi } from '../../../../credentials/FlowAgentApi.credentials';
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
 import { describedBy } from './wire.fixture';
 
@@ -54,4 +55,56 @@ test.each([
 		...describedBy({ request: { headers } }),
 	});
 	expect(account).toMatchObject({ value: { secrets: [CREDENTIAL.agentToken, ...secrets] } });
+});
+
+test('keys in the path and in the body of a description are hidden, too', () => {
+	const request = {
+		path: '/run?api_key=k3y-0123456&mode=fast-mode-1',
+		message: {
+			m: '$message',
+			auth: { token: 'Bearer t0k-98765' },
+			model: 'model-4-mini-2026',
+			keys: ['k-1234567'],
+		},
+	};
+	const account = readAgentAccount({
+		...CREDENTIAL,
+		invokePath: '/x?sig=s1g-456789',
+		...describedBy({ request }),
+	});
+	expect(account).toMatchObject({
+		value: { secrets: [CREDENTIAL.agentToken, 's1g-456789', 'k3y-0123456', 't0k-98765', 'k-1234567'] },
+	});
+});
+
+test.each([
+	['any-token-1', {}, true],
+	['sk-0123456789', { auth: { 'X-Key': '$token' } }, true],
+	['', { auth: {} }, true],
+	['', {}, false],
+	['abc…xyz', {}, false],
+])('with a description, the token %j and %j can be used: %s', (agentToken, request, isUsable) => {
+	expect(readAgentAccount({ ...CREDENTIAL, agentToken, ...describedBy({ request }) }).ok).toBe(isUsable);
+	expect(readAgentAccount({ ...CREDENTIAL, agentToken, wire: 'standard' }).ok).toBe(false);
+});
+
+test.each([
+	[{}, { Authorization: 'Bearer t-0123456' }],
+	[{ auth: { 'X-Key': '$token' } }, { 'X-Key': 't-0123456' }],
+	[{ auth: { Authorization: 'Token token=$token' } }, { Authorization: 'Token token=t-0123456' }],
+	[{ auth: {} }, {}],
+])('a description with %j authenticates with %j', async (request, headers) => {
+	const { description } = describedBy({ request });
+	for (const given of [description, JSON.parse(description)]) {
+		const credential = { agentToken: ' Bearer t-0123456 ', wire: 'described', description: given };
+		const sent = await new FlowAgentApi().authenticate(credential, {
+			url: 'https://p.example',
+			headers: { A: 'b' },
+		});
+		expect(sent.headers).toEqual({ A: 'b', ...headers });
+	}
+	const standard = { agentToken: 't-0123456', wire: 'standard', description };
+	await expect(new FlowAgentApi().authenticate(standard, { url: 'https://p.example' })).rejects.toThrow(
+		'agt_',
+	);
 });

@@ -5,6 +5,7 @@ import { concludeAnswer } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import type { Wire } from '../../../../nodes/AgentInvoke/wire/description';
 import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { readStream } from '../../../../nodes/shared/http/sse';
+import { valueOf } from '../../results';
 import { redactor } from '../../../../nodes/shared/text/redact';
 
 export interface Account {
@@ -30,7 +31,7 @@ export function message(text: string): WireTurn {
 export async function ask(account: Account, turn: WireTurn, asking: Asking = {}) {
 	const { wire, baseUrl, invokePath, token } = account;
 	const { sessionId = '', stream = false } = asking;
-	const request = wireRequest(wire, turn, { sessionId, stream, uuid: 'u-1' });
+	const request = valueOf(wireRequest(wire, turn, { sessionId, stream, uuid: 'u-1' }));
 	const reader = new WireReader(wire, redactor([token]).known);
 	let status = 0;
 	let headers: Record<string, string> = {};

@@ -170,7 +170,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 				'an answer that replaces another': { says: TEXT, draft: 'No' },
 			}),
 		};
-		const HOWS = ['broken', 'ended'] as const;
+		const HOWS = dialect.endsWithBody ? (['broken'] as const) : (['broken', 'ended'] as const);
 		const cases = Object.keys(PLANS).flatMap((name) => HOWS.map((how) => [name, how] as const));
 
 		test.each(cases)(
@@ -201,7 +201,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 						interrupts: interrupts.map(({ kind, tool }) => ({ kind, tool })),
 					});
 				}
-				expect(successes).toBeGreaterThan(0);
+				expect(successes > 0).toBe(dialect.endsWithBody !== true);
 			},
 		);
 	});

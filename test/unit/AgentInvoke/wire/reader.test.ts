@@ -1,18 +1,26 @@
 import type { StreamEvent } from '../../../../nodes/shared/http/sse';
+import type { Wire } from '../../../../nodes/AgentInvoke/wire/description';
 import { pathsIn } from '../../../../nodes/shared/form/expression';
 import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import { lucky } from '../../seededRandom';
 import { body, event, eventsIn, read, TOKEN, wireOf, wireText } from './wires';
 
 const standard = wireOf(wireText('standard'));
+/** The standard without an envelope. */
+const loose: Wire = { ...standard, answer: { ...standard.answer, envelope: false } };
 const dify = wireOf(wireText('dify'));
 const responses = wireOf(wireText('responses'));
+/** The description of Dify, with a header for the session. */
+function withHeader(sessionHeader: string): Wire {
+	const { answer, ...more } = JSON.parse(wireText('dify'));
+	return wireOf(JSON.stringify({ ...more, answer: { ...answer, sessionHeader } }));
+}
 const envelope = (data: unknown) => ({ success_response: true, http_status_code: 200, data });
 
 describe('a success', () => {
 	test.each([
 		['whole', [body(envelope({ answer: 'Hi', session_id: 's' }))]],
-		['streamed', [event({ session_id: 's', delta: 'H' }), event({ delta: 'i' }), event('[DONE]')]],
+		['streamed', [event(envelope({ session_id: 's', delta: 'H' })), event({ delta: 'i' }), event('[DONE]')]],
 		[
 			'streamed, ended by a whole envelope',
 			[event({ delta: 'H' }), event(envelope({ answer: 'Hi', session_id: 's' }))],
@@ -33,7 +41,7 @@ describe('a success', () => {
 	test.each(['ok', 'null', '[]', '"[DONE]"', '[DONE]', '{}'])(
 		'may end with a named event with the data %s',
 		(data) => {
-			expect(read(standard, [event({ delta: 'Hi' }), event(data, 'done')])).toMatchObject({ ok: true });
+			expect(read(loose, [event({ delta: 'Hi' }), event(data, 'done')])).toMatchObject({ ok: true });
 		},
 	);
 
@@ -43,7 +51,7 @@ describe('a success', () => {
 	});
 
 	test('may name its session in a header, and does not show the token', () => {
-		const wire = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
+		const wire = withHeader('X-Session');
 		const events = [body({ answer: `Hi ${TOKEN}` })];
 		expect(read(wire, events, { headers: { 'x-session': 's9' } })).toMatchObject({
 			ok: true,
@@ -53,7 +61,7 @@ describe('a success', () => {
 
 	test('may report each interrupt in an event of its own, and repeat one', () => {
 		const waiting = (id: string, question: string) => event({ interrupt: { id, question } });
-		const found = read(standard, [
+		const found = read(loose, [
 			waiting('i1', 'Colour?'),
 			waiting('i2', 'Size?'),
 			waiting('i1', 'Which colour?'),
@@ -71,7 +79,7 @@ describe('a success', () => {
 
 	test('breaks off at the 101st interrupt, and below a path of 60 characters lists none', () => {
 		const asking = Array.from({ length: 101 }, (_, id) => event({ interrupt: { id: `i${id}` } }));
-		expect(read(standard, [...asking, event('[DONE]')])).toMatchObject({
+		expect(read(loose, [...asking, event('[DONE]')])).toMatchObject({
 			failure: { kind: 'brokeOff', why: 'it contains more than 100 interrupts' },
 		});
 		const long = 'x'.repeat(61);
@@ -82,22 +90,22 @@ describe('a success', () => {
 		const order = { id: 'i', tool_name: 'order', arguments: { text: 'x'.repeat(11_000_000) } };
 		const asking = (id: string) => event({ interrupt: { ...order, id } });
 		const end = event('[DONE]');
-		expect(read(standard, [asking('1'), asking('2'), asking('3'), end])).toMatchObject({ ok: true });
-		expect(read(standard, ['1', '1', '1', '1'].map(asking).concat(end))).toMatchObject({ ok: true });
-		expect(read(standard, ['1', '2', '3', '4'].map(asking).concat(end))).toMatchObject({
+		expect(read(loose, [asking('1'), asking('2'), asking('3'), end])).toMatchObject({ ok: true });
+		expect(read(loose, ['1', '1', '1', '1'].map(asking).concat(end))).toMatchObject({ ok: true });
+		expect(read(loose, ['1', '2', '3', '4'].map(asking).concat(end))).toMatchObject({
 			failure: { kind: 'brokeOff', why: 'it contains more than 33554432 characters of interrupts' },
 		});
 	});
 
 	test('keeps the order of interrupts, also of those with the same ID', () => {
 		const ids = ['1', '2', '1'];
-		const found = read(standard, [event({ interrupt: ids.map((id) => ({ id })) }), event('[DONE]')]);
+		const found = read(loose, [event({ interrupt: ids.map((id) => ({ id })) }), event('[DONE]')]);
 		expect(found).toMatchObject({ value: { interrupts: ids.map((id) => ({ id })) } });
 	});
 
 	test('has no session if the ID is longer than 2,000 characters', () => {
-		const ofHeader = { ...dify, answer: { ...dify.answer, sessionHeader: 'x-session' } };
-		for (const [id, sessionId] of [
+		const ofHeader = withHeader('"x-other" || "x-session"');
+		for (const [id = '', sessionId] of [
 			['s'.repeat(2_000), 's'.repeat(2_000)],
 			['s'.repeat(2_001), ''],
 		]) {
@@ -110,7 +118,7 @@ describe('a success', () => {
 
 	test('may contain several interrupts, which a later empty one does not replace', () => {
 		const one = { id: 'i1', tool_name: 'search', arguments: '{"q":1}' };
-		const found = read(standard, [
+		const found = read(loose, [
 			event({ interrupt: [one, { question: 'Sure?' }] }),
 			event({ interrupt: { id: null } }),
 			event('[DONE]'),
@@ -285,6 +293,58 @@ describe('whether nothing has run is decided by the status and by the lists of t
 	});
 });
 
+describe('a stream of the standard that ends with [DONE]', () => {
+	const piece = event(envelope({ delta: 'Half' }));
+	const done = event('[DONE]');
+
+	test('is no success unless an event has said that the call succeeded', () => {
+		const bare = [event({ delta: 'Half', session_id: 's' }), done];
+		expect(read(standard, bare)).toMatchObject({
+			failure: { kind: 'brokeOff', entry: 'answer.envelope', text: 'Half', sessionId: 's' },
+		});
+		expect(read(standard, [...bare.slice(0, 1), event({}, 'done')])).toMatchObject({ ok: false });
+		expect(read(standard, [piece, done])).toMatchObject({ ok: true });
+	});
+
+	test.each([
+		['out of fuel', 'out of fuel'],
+		['<html><body>Bad gateway</body></html>', 'a web page'],
+		['null', 'null'],
+		['7', '7'],
+		['{"detail":"no credit"}', 'no credit'],
+		['{"message":"no credit"}', 'no credit'],
+		['{"errors":[{"msg":"no credit"}]}', 'no credit'],
+		['{"status":"error"}', '{"status":"error"}'],
+		['{"success":false}', '{"success":false}'],
+		['{"ret":1302,"why":"over"}', '{"ret":1302,"why":"over"}'],
+	])('is none after %s, which is quoted, and with an end that says more it is a hint', (data, words) => {
+		const odd = event(data);
+		expect(read(standard, [piece, odd, done])).toMatchObject({
+			failure: { kind: 'brokeOff', why: expect.stringContaining(words), text: 'Half' },
+		});
+		expect(read(standard, [piece, odd, event(envelope({ answer: 'Half of it' }))])).toMatchObject({
+			value: { answer: 'Half of it', hint: expect.stringContaining(words) },
+		});
+	});
+
+	test.each(['', 'ping', ': keep-alive', '{}', '{"type":"ping"}', '{"usage":{"n":1}}', '{"delta":""}'])(
+		'is one after %j',
+		(data) => {
+			expect(read(standard, [piece, event(data), done])).toMatchObject({ value: { hint: '' } });
+		},
+	);
+});
+
+test('a connection that breaks is told, not the half of an event that it leaves', () => {
+	const half = [event(envelope({ delta: 'a' })), event('{"succ')];
+	expect(read(standard, half, { broken: 'the time was up' })).toMatchObject({
+		failure: { kind: 'brokeOff', why: 'the time was up', text: 'a' },
+	});
+	expect(read(standard, half)).toMatchObject({
+		failure: { why: expect.stringContaining('could not be read') },
+	});
+});
+
 test.each([
 	[
 		'more text after a whole answer',
@@ -389,6 +449,66 @@ test.each<[string, StreamEvent[], deltas: string[]]>([
 		return reader.delta;
 	});
 	expect(shown.filter(Boolean)).toEqual(deltas);
+});
+
+const SEVERAL = wireOf(
+	JSON.stringify({
+		request: { message: { m: '$message' } },
+		answer: {
+			envelope: false,
+			text: 'text',
+			interrupt: { at: "type == 'ask' && @", id: 'id', tool: 'tool', arguments: 'args' },
+		},
+		stream: {
+			event: 'type',
+			rules: [
+				{ on: 'text', delta: 'delta', replace: 'text', part: 'id' },
+				{ on: 'args', argumentsDelta: 'delta', part: 'id' },
+				{ on: 'answered', settles: 'ids || id' },
+				{ on: 'end', end: true },
+			],
+		},
+	}),
+);
+const end = event({ type: 'end' });
+
+test('texts side by side stand in the order in which they began', () => {
+	const text = (id: string, more: object) => event({ type: 'text', id, ...more });
+	const events = [
+		text('a', { delta: 'A1' }),
+		text('b', { delta: 'B1' }),
+		text('a', { delta: 'A2' }),
+		text('b', { text: 'B!' }),
+		text('c', { text: 'C' }),
+	];
+	expect(read(SEVERAL, [...events, end])).toMatchObject({ value: { answer: 'A1A2B!C' } });
+});
+
+test('arguments that come in pieces belong to the interrupt that they name, or to the newest', () => {
+	const args = (id: string, delta: string) => event({ type: 'args', id, delta });
+	const ask = (id: string) => event({ type: 'ask', id, tool: 'pay' });
+	const events = [ask('1'), args('1', '{"or'), ask('2'), args('2', `{"k":"${TOKEN.slice(0, 9)}`)];
+	const more = [args('1', 'der":7}'), args('', `${TOKEN.slice(9)}"}`), args('3', 'lost')];
+	expect(read(SEVERAL, [...events, ...more, end])).toMatchObject({
+		value: {
+			interrupts: [
+				{ id: '1', tool: 'pay', arguments: { order: 7 } },
+				{ id: '2', arguments: { k: '[hidden]' } },
+			],
+		},
+	});
+});
+
+test('an interrupt that is answered or withdrawn in the same stream is no longer open', () => {
+	const ask = (id: string) => event({ type: 'ask', id, tool: 'pay' });
+	const said = event({ type: 'text', delta: 'ok' });
+	const events = [ask('1'), ask('2'), ask('3'), said];
+	const answered = (more: object) => event({ type: 'answered', ...more });
+	expect(read(SEVERAL, [...events, answered({ id: '2' }), end])).toMatchObject({
+		value: { interrupts: [{ id: '1' }, { id: '3' }] },
+	});
+	const all = read(SEVERAL, [...events, answered({ ids: ['1', '2', '3'] }), end]);
+	expect(all).toMatchObject({ value: { answer: 'ok', interrupts: [] } });
 });
 
 const plain = wireOf(
@@ -512,11 +632,11 @@ const PIECES = [
 	event({}, 'tool_call'),
 ];
 
-test('10,000 orders of events are successes only with every proof', () => {
+test('1,000 orders of events are successes only with every proof', () => {
 	const random = lucky(7);
 	const pick = () => PIECES[Math.floor(random() * PIECES.length)] ?? event('null');
 	let successes = 0;
-	for (let round = 0; round < 10_000; round++) {
+	for (let round = 0; round < 1_000; round++) {
 		const events = Array.from({ length: 1 + Math.floor(random() * 6) }, pick);
 		const status = random() < 0.1 ? 500 : 200;
 		if (!read(standard, events, { status }).ok) continue;
@@ -537,13 +657,13 @@ test('10,000 orders of events are successes only with every proof', () => {
 		if (!isAllAtEnd) expect(seen.some(({ data }) => /"delta":$/.test(data))).toBe(false);
 		expect(seen.some(({ data }) => /"delta":"|"answer"|"id":"i"/.test(data))).toBe(true);
 	}
-	expect(successes).toBeGreaterThan(100);
+	expect(successes).toBeGreaterThan(10);
 });
 
-test('5,000 mutations of a body are never successes without success_response and a text', async () => {
+test('1,000 mutations of a body are never successes without success_response and a text', async () => {
 	const random = lucky(11);
 	const text = JSON.stringify(envelope({ answer: 'Hello', session_id: 's', usage: { total: 3 } }));
-	for (let round = 0; round < 5_000; round++) {
+	for (let round = 0; round < 1_000; round++) {
 		const at = Math.floor(random() * text.length);
 		const letter = String.fromCharCode(32 + Math.floor(random() * 95));
 		const mutated = text.slice(0, at) + (random() < 0.5 ? letter : '') + text.slice(at + 1);
@@ -554,11 +674,11 @@ test('5,000 mutations of a body are never successes without success_response and
 });
 
 test.each(STREAMS)(
-	'5,000 mutations of a %s stream are never successes without an end',
+	'1,000 mutations of a %s stream are never successes without an end',
 	async (name, wire, text) => {
 		const random = lucky(13);
 		const end = name === 'dify' ? /"event":\s*"message_end"/i : /"success_response":\s*(true|1)\s*,|\[DONE\]/;
-		for (let round = 0; round < 5_000; round++) {
+		for (let round = 0; round < 1_000; round++) {
 			const at = Math.floor(random() * text.length);
 			const letter = String.fromCharCode(32 + Math.floor(random() * 95));
 			const mutated = text.slice(0, at) + (random() < 0.5 ? letter : '') + text.slice(at + 1);

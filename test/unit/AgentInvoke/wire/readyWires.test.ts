@@ -1,3 +1,5 @@
+import { wireRequest } from '../../../../nodes/AgentInvoke/wire/request';
+import { valueOf } from '../../results';
 import { body, event, read, wireOf, wireText } from './wires';
 
 /* What the descriptions in docs/wires/ make of answers that the stand-ins for the products do not give. */
@@ -12,34 +14,63 @@ describe('a ready description reads', () => {
 	const chunk = (text: string) => ({ type: 'AIMessageChunk', content: [{ type: 'text', text, index: 0 }] });
 	const end = event('null', 'end');
 
-	test("LangGraph's messages of several parts", () => {
-		const pieces = ['He', 'llo'].map((text) => event([chunk(text), { thread_id: 't' }], 'messages'));
-		expect(read(langgraph, [...pieces, end])).toMatchObject({ value: { answer: 'Hello', sessionId: 't' } });
-		const messages = [
-			{ type: 'human', content: 'hi' },
-			{ ...chunk('Hello!'), type: 'ai' },
-		];
-		expect(read(langgraph, [...pieces, event({ messages }, 'values'), end])).toMatchObject({
-			value: { answer: 'Hello!' },
+	const update = (...messages: object[]) => event({ model: { messages } }, 'updates');
+	const asking = (...interrupts: object[]) => event({ __interrupt__: interrupts }, 'updates');
+
+	test("LangGraph's messages of several parts, from both of its servers", () => {
+		for (const type of ['AIMessageChunk', 'ai']) {
+			const pieces = ['He', 'llo'].map((text) =>
+				event([{ ...chunk(text), type }, { thread_id: 't' }], 'messages'),
+			);
+			expect(read(langgraph, pieces)).toMatchObject({ value: { answer: 'Hello', sessionId: 't' } });
+			const tool = { type: 'tool', content: 'found' };
+			const whole = update(tool, { ...chunk('Hello!'), type: 'ai' });
+			expect(read(langgraph, [...pieces, whole, end])).toMatchObject({ value: { answer: 'Hello!' } });
+		}
+	});
+
+	test('no earlier answer of LangGraph as that of a Resume to which nothing happens', () => {
+		const begun = event({ run_id: 'r' }, 'metadata');
+		const state = event({ messages: [{ type: 'ai', content: 'An earlier answer' }] }, 'values');
+		expect(read(langgraph, [begun, state])).toMatchObject({ failure: { kind: 'notAnAnswer', text: '' } });
+	});
+
+	test("each of LangGraph's open questions, which are answered by their IDs", () => {
+		const both = [asking({ id: 'i1', value: 'One?' }), asking({ id: 'i2', value: 'Two?' })];
+		expect(read(langgraph, both)).toMatchObject({ value: { interrupts: [{ id: 'i1' }, { id: 'i2' }] } });
+		const turn = { kind: 'results', results: [{ interruptId: 'i2', result: { ok: true } }] } as const;
+		const request = valueOf(wireRequest(langgraph, turn, { sessionId: 't', stream: true, uuid: 'u' }));
+		expect(request).toMatchObject({
+			path: '/threads/t/runs/stream',
+			body: { command: { resume: { i2: { ok: true } } } },
 		});
 	});
 
-	test("LangGraph's thread before the agent has said anything, if the server names it", () => {
-		const begun = event({ run_id: 'r', thread_id: 't' }, 'metadata');
-		const waiting = event({ __interrupt__: [{ id: 'i', value: 'Sure?' }] }, 'values');
-		expect(read(langgraph, [begun, waiting, end])).toMatchObject({ value: { sessionId: 't' } });
+	test.each<[unknown, string, string, unknown]>([
+		['Sure?', '', 'Sure?', {}],
+		[{ question: 'Sure?' }, '', 'Sure?', { question: 'Sure?' }],
+		[{ actions: [{ name: 'a' }] }, '', '{"actions":[{"name":"a"}]}', { actions: [{ name: 'a' }] }],
+		// What the agent has said is then the question.
+		[null, '', '', {}],
+		[{ action_requests: [{ name: 'pay', args: { n: 7 } }] }, 'pay', '', { n: 7 }],
+		[[{ action_request: { action: 'pay', args: { n: 7 } } }], 'pay', '', { n: 7 }],
+	])('an interrupt of LangGraph with the value %j', (value, tool, question, given) => {
+		expect(read(langgraph, [asking({ id: 'i', value })])).toMatchObject({
+			value: { interrupts: [{ id: 'i', tool, question, arguments: given }] },
+		});
 	});
 
-	test.each<[unknown, string, unknown]>([
-		['Sure?', 'Sure?', {}],
-		[{ question: 'Sure?' }, 'Sure?', { question: 'Sure?' }],
-		[{ actions: [{ name: 'a' }] }, '{"actions":[{"name":"a"}]}', { actions: [{ name: 'a' }] }],
-		// What the agent has said is then the question.
-		[null, '', {}],
-	])('an interrupt of LangGraph with the value %j', (value, question, given) => {
-		const waiting = event({ __interrupt__: [{ id: 'i', value }] }, 'values');
-		expect(read(langgraph, [waiting, end])).toMatchObject({
-			value: { interrupts: [{ id: 'i', kind: 'question', question, arguments: given }] },
+	test('several requests of LangGraph in one interrupt with all that they ask', () => {
+		const value = { action_requests: ['pay', 'ship'].map((name) => ({ name, args: {} })) };
+		expect(read(langgraph, [asking({ id: 'i', value })])).toMatchObject({
+			value: { interrupts: [{ id: 'i', tool: 'pay', arguments: value }] },
+		});
+	});
+
+	test('that a thread of LangGraph is busy, from plain text', () => {
+		const text = 'Thread is already running a task. Wait for it to finish.';
+		expect(read(langgraph, [{ data: text, isWholeBody: true }], { status: 422 })).toMatchObject({
+			failure: { kind: 'refused', meaning: 'busy' },
 		});
 	});
 
@@ -52,17 +83,106 @@ describe('a ready description reads', () => {
 		expect(read(responses, [...pieces, completed])).toMatchObject({ value: { answer: 'I cannot.' } });
 	});
 
-	test("what A2A's updates append to an artifact, or replace it with", () => {
-		const parts = (text: string) => ({ parts: [{ kind: 'text', text }] });
-		const update = (text: string, append?: boolean) =>
-			event({ result: { kind: 'artifact-update', append, artifact: { artifactId: 'a', ...parts(text) } } });
-		const final = event({ result: { kind: 'status-update', final: true, status: { state: 'completed' } } });
+	/** Both forms of A2A: the events that mean the same, as their servers send them. */
+	const forms = [
+		{
+			wire: a2a,
+			state: (state: string, words = '') =>
+				event({
+					result: {
+						kind: 'status-update',
+						taskId: 't',
+						contextId: 'c',
+						status: { state, ...(words && { message: { parts: [{ kind: 'text', text: words }] } }) },
+					},
+				}),
+			task: (state: string, more = {}) =>
+				event({ result: { kind: 'task', id: 't', contextId: 'c', status: { state }, ...more } }),
+			artifact: (artifactId: string, text: string, append?: boolean) => ({
+				result: {
+					kind: 'artifact-update',
+					append,
+					artifact: { artifactId, parts: [{ kind: 'text', text }] },
+				},
+			}),
+			parts: (text: string) => ({ artifacts: [{ parts: [{ kind: 'text', text }] }] }),
+			named: (name: string) => name,
+		},
+		{
+			wire: wireOf(wireText('a2a-1')),
+			state: (state: string, words = '') =>
+				event({
+					result: {
+						statusUpdate: {
+							taskId: 't',
+							contextId: 'c',
+							status: { state, ...(words && { message: { parts: [{ text: words }] } }) },
+						},
+					},
+				}),
+			task: (state: string, more = {}) =>
+				event({ result: { task: { id: 't', contextId: 'c', status: { state }, ...more } } }),
+			artifact: (artifactId: string, text: string, append?: boolean) => ({
+				result: { artifactUpdate: { append, artifact: { artifactId, parts: [{ text }] } } },
+			}),
+			parts: (text: string) => ({ artifacts: [{ parts: [{ text }] }] }),
+			named: (name: string) => `TASK_STATE_${name.toUpperCase().replace('-', '_')}`,
+		},
+	];
+
+	test.each(forms)('the artifacts of A2A, in their order, and what updates append or replace', (form) => {
+		const { wire, state, artifact, named } = form;
+		const done = state(named('completed'));
+		const of = (...events: object[]) => read(wire, [...events.map((one) => event(one)), done]);
 		for (const append of [undefined, false])
-			expect(read(a2a, [update('It '), update('It is'), update('It is 2', append), final])).toMatchObject({
-				value: { answer: 'It is 2' },
-			});
-		expect(read(a2a, [update('It'), update(' is 2', true), final])).toMatchObject({
-			value: { answer: 'It is 2' },
+			expect(
+				of(artifact('a', 'It '), artifact('a', 'It is'), artifact('a', 'It is 2', append)),
+			).toMatchObject({ value: { answer: 'It is 2' } });
+		const two = of(artifact('a', 'It'), artifact('b', '!'), artifact('a', ' is 2', true));
+		expect(two).toMatchObject({ value: { answer: 'It is 2!' } });
+	});
+
+	test.each(forms)(
+		'an answer of A2A that comes only in the last event',
+		({ wire, state, task, parts, named }) => {
+			const working = state(named('working'), 'I am thinking');
+			const last = { value: { answer: 'Done', sessionId: 'c' } };
+			expect(read(wire, [working, task(named('completed'), parts('Done'))])).toMatchObject(last);
+			expect(read(wire, [working, state(named('completed'), 'Done')])).toMatchObject(last);
+		},
+	);
+
+	test.each(forms)('a question of A2A, whether or not its event is marked as the last', (form) => {
+		const { wire, state, named } = form;
+		expect(read(wire, [state(named('working')), state(named('input-required'), 'Size?')])).toMatchObject({
+			value: { interrupts: [{ id: 't', question: 'Size?' }], sessionId: 'c' },
+		});
+	});
+
+	test.each(forms)('that a resumed stream of A2A has answered the question it begins with', (form) => {
+		const { wire, state, task, artifact, named } = form;
+		const events = [task(named('input-required')), state(named('working')), event(artifact('a', 'Red'))];
+		expect(read(wire, [...events, state(named('completed'))])).toMatchObject({
+			value: { answer: 'Red', interrupts: [] },
+		});
+	});
+
+	test('answers of Responses and Coze that come only in the last event', () => {
+		const output = [{ type: 'message', content: [{ type: 'output_text', text: 'Hi' }] }];
+		const completed = event({ response: { id: 's', status: 'completed', output } }, 'response.completed');
+		expect(read(responses, [completed])).toMatchObject({ value: { answer: 'Hi', sessionId: 's' } });
+		const message = { id: 'm', type: 'answer', content: 'Hi', conversation_id: 's' };
+		const whole = event(message, 'conversation.message.completed');
+		const done = event('[DONE]', 'done');
+		expect(read(coze, [whole, done])).toMatchObject({ value: { answer: 'Hi', sessionId: 's' } });
+		const piece = event({ ...message, content: 'Hi' }, 'conversation.message.delta');
+		expect(read(coze, [piece, whole, done])).toMatchObject({ value: { answer: 'Hi' } });
+	});
+
+	test('an unknown conversation of Dify, also as an event', () => {
+		const error = { event: 'error', status: 404, code: 'not_found', message: 'Conversation Not Exists.' };
+		expect(read(dify, [event({ ...error, conversation_id: 's' })])).toMatchObject({
+			failure: { kind: 'refused', meaning: 'sessionUnknown' },
 		});
 	});
 

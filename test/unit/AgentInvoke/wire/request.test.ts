@@ -1,7 +1,13 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
-import { openRequest, whyNoPlaceholder, type WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
+import {
+	openRequest,
+	whyNoPlaceholder,
+	wireRequest,
+	type WireTurn,
+} from '../../../../nodes/AgentInvoke/wire/request';
 import type { Result } from '../../../../nodes/shared/errors/failure';
-import type { JsonObject } from '../../../../nodes/shared/text/json';
+import type { Json, JsonObject } from '../../../../nodes/shared/text/json';
+import { valueOf } from '../../results';
 import { describedBy, wireWith } from './wire.fixture';
 
 const USUAL = wireWith();
@@ -14,7 +20,7 @@ function bodyOf(
 	sessionId = '',
 ): Result<JsonObject> {
 	const open = openRequest(turn, { stream, extraBody: extra, uuid: 'u' }, wire);
-	return open.ok ? { ok: true, value: open.value(sessionId).body } : open;
+	return open.ok ? { ok: true, value: valueOf(open.value(sessionId)).body } : open;
 }
 
 const hello = { kind: 'message', message: 'hello', files: [] } as const;
@@ -123,7 +129,7 @@ test.each(['.', '..'])('the session ID %j leads to no other path', (id) => {
 	const pathOf = (path: string, sessionId: string) => {
 		const wire = wireWith({ request: { path } });
 		const open = openRequest(hello, { stream: false, extraBody: '', uuid: 'u' }, wire);
-		return open.ok && open.value(sessionId).path;
+		return valueOf(valueOf(open)(sessionId)).path;
 	};
 	const paths = [
 		'/v1/sessions/$session/run',
@@ -188,5 +194,51 @@ describe('account', () => {
 		{ agentToken: undefined },
 	])('refuses %j', (fields) => {
 		expect(read(fields)).toMatchObject({ ok: false, failure: { message: expect.stringMatching(/[^.]$/) } });
+	});
+});
+
+describe('a description that lets the client choose', () => {
+	const request = (own: object, turn: WireTurn = hello, sessionId = '', stream = false) =>
+		wireRequest(wireWith({ request: { ...own } }), turn, { sessionId, stream, uuid: 'u' });
+	const answered = (tool = '', result: Json = 'ok'): WireTurn => ({
+		kind: 'results',
+		results: [{ interruptId: 'i7', tool, result }],
+	});
+
+	test('the ID of a new session sends the same one for all tries, and that of a known one as it is', () => {
+		const own = { message: { m: '$message', thread: '$newSession' }, path: '/t/$newSession' };
+		expect(request(own)).toMatchObject({
+			value: { path: '/t/u', body: { m: 'hello', thread: 'u' }, sessionId: 'u' },
+		});
+		expect(request(own, hello, 's/1')).toMatchObject({
+			value: { path: '/t/s%2F1', body: { thread: 's/1' }, sessionId: 's/1' },
+		});
+		expect(request({})).toMatchObject({ value: { sessionId: '' } });
+	});
+
+	test('paths sends streams and Resume elsewhere', () => {
+		const own = { path: '/runs/$stream(stream, wait)', resumePath: '/runs/$session/tools' };
+		expect(request(own)).toMatchObject({ value: { path: '/runs/wait' } });
+		expect(request(own, hello, 's', true)).toMatchObject({ value: { path: '/runs/stream' } });
+		expect(request(own, answered(), 's', true)).toMatchObject({ value: { path: '/runs/s/tools' } });
+	});
+
+	test('how interrupts are answered names their tools and IDs, also as keys', () => {
+		const resume = { tools: { $interruptId: { name: '$tool', out: '$result' } }, $$cost: 1 };
+		expect(request({ resume }, answered('pay', { n: 7 }), 's')).toMatchObject({
+			value: { body: { tools: { i7: { name: 'pay', out: { n: 7 } } }, $cost: 1 } },
+		});
+		expect(request({ resume }, answered(), 's')).toMatchObject({
+			value: { body: { tools: { i7: { out: 'ok' } } } },
+		});
+	});
+
+	test('a header for the session does not send one that HTTP cannot carry', () => {
+		const own = { headers: { 'X-Session': 'v1/$session' } };
+		expect(request(own, hello, 'ä-1')).toMatchObject({ value: { headers: { 'X-Session': 'v1/ä-1' } } });
+		for (const id of ['a\nb', '会話', 'a\0'])
+			expect(request(own, hello, id)).toMatchObject({
+				failure: { message: 'The header "X-Session" cannot carry the session ID of this item' },
+			});
 	});
 });

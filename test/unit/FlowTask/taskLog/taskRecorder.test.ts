@@ -3,6 +3,7 @@ import { redactor } from '../../../../nodes/shared/text/redact';
 import type { ObservedJob, TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
 import { recordedTasks } from '../../../../nodes/FlowTask/taskLog/taskRows';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock, turn } from '../../testClock';
 import { succeeded, taskInfo } from '../taskInfo.builder';
@@ -16,10 +17,10 @@ beforeEach(() => {
 	recorder = open('7');
 });
 
-function open(executionId: string): TaskRecorder {
+function open(executionId: string, opened: DataTable = table.open()): TaskRecorder {
 	const place = { executionId, workflow: 'Shop', workflowId: 'w1', node: 'FlowTask' };
 	const parts = {
-		table: table.open(),
+		table: opened,
 		clock,
 		redact: redactor(['sk-secret']),
 		daily: { countOf: ({ itemIndex }: ObservedJob) => ({ nodeDay: 'day', submitId: `s${itemIndex}` }) },
@@ -74,6 +75,33 @@ test('however many tasks change, there is one write every two seconds, with few 
 	expect(table.calls.length).toBe(count('replace'));
 	expect(table.all()).toHaveLength(100);
 	expect(new Set(table.all().map(({ taskId }) => taskId)).size).toBe(100);
+});
+
+test('a thousand tasks need at most twenty operations of the table', async () => {
+	const all = jobs(1_000);
+	const opened = table.open();
+	let operations = 0;
+	const counted: DataTable = {
+		...opened,
+		// Each 500 rows are added by an operation, and each 500 removed, the first 500 by the same one.
+		replace: async (rows, gone) => {
+			operations += Math.ceil(rows.length / 500) + Math.max(0, Math.ceil(gone.length / 500) - 1);
+			return await opened.replace(rows, gone);
+		},
+	};
+	recorder = open('7', counted);
+	for (let second = 0; second < 20; second++) {
+		for (const one of all.slice(second * 50, second * 50 + 50)) begin(one);
+		for (const one of all.slice(Math.max(0, second - 5) * 50, second * 50)) {
+			recorder.news(one, taskInfo(`t${one.itemIndex}`, { progress_num: second }));
+		}
+		await clock.advance(1_000);
+	}
+	for (const one of all) finish(one);
+	await flush();
+	expect(table.all().map(({ status }) => status)).toEqual(all.map(() => 'succeeded'));
+	expect(operations).toBeLessThanOrEqual(20);
+	expect(table.calls.filter((call) => call !== 'replace')).toEqual([]);
 });
 
 test('rows of many tasks that change are replaced during the run, and none appears twice', async () => {

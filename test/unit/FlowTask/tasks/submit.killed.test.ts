@@ -2,8 +2,8 @@ import { createClient, ServiceApi, type ServiceAccount } from '../../../../nodes
 import { TaskSubmitter, type SubmitStart } from '../../../../nodes/FlowTask/tasks/submit';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
-import { TableLedger } from '../../../../nodes/shared/idempotency/ledger';
-import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
+import { TableLedger } from '../../../../nodes/shared/effects/ledger';
+import { DEAD_MS, Liveness } from '../../../../nodes/shared/dataTable/claims';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { Retry } from '../../../../nodes/shared/retry/retry';
 import { guardedTable } from '../../shared/guardedTable';
@@ -85,7 +85,13 @@ class Scene {
 				...{ scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' },
 				...{ deadlineMs, claimsAtOnce: AT_ONCE },
 			},
-			{ table: process.table(this.table.open()), clock, random: this.random, signal },
+			{
+				table: process.table(this.table.open()),
+				clock,
+				random: this.random,
+				signal,
+				liveness: new Liveness(),
+			},
 		);
 		const api = new ServiceApi(call, redactor([]));
 		const submitter = new TaskSubmitter({ api }, clock, () => undefined, ledger);
@@ -102,7 +108,7 @@ class Scene {
 	/** The rows of keys that are claimed and have no outcome. */
 	claimed(): unknown[] {
 		const rows = this.table.all();
-		const told = new Set(rows.filter(({ kind }) => kind !== 'claim').map(({ entryKey }) => entryKey));
+		const told = new Set(rows.filter(({ state }) => state !== 'claimed').map(({ entryKey }) => entryKey));
 		return rows.filter(({ entryKey }) => !told.has(entryKey ?? null));
 	}
 }
@@ -121,7 +127,7 @@ describe('n8n, killed while it submits', () => {
 			await scene.clock.advance(killMs);
 			first.kill();
 			expect(scene.claimed().length).toBeLessThanOrEqual(AT_ONCE);
-			await scene.clock.advance(CLAIM_FRESH_MS);
+			await scene.clock.advance(DEAD_MS);
 			const outcomes = await scene.clock.run(scene.execute(new Process()));
 			const unclear = outcomes.filter((outcome) => outcome !== 'made');
 			expect(unclear.every((outcome) => outcome === 'unclear')).toBe(true);

@@ -11,7 +11,8 @@ import {
 	type SubmitStart,
 } from '../../../../nodes/FlowTask/tasks/submit';
 import { fail, ok, type Failure, type Result } from '../../../../nodes/shared/errors/failure';
-import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared/idempotency/ledger';
+import { HeldKey } from '../../../../nodes/shared/effects/heldKey';
+import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared/effects/ledger';
 import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
 import { TestClock } from '../../testClock';
 import { failureOf, valueOf } from '../../results';
@@ -48,6 +49,7 @@ class Scene {
 	};
 	private readonly startMs = this.clock.now();
 
+	isFresh = true;
 	readonly ledger: Ledger = {
 		claim: async (entry) => {
 			this.entries.push(entry);
@@ -63,22 +65,23 @@ class Scene {
 		};
 		return {
 			kind: 'mine',
-			claim: {
-				sendByMs: number * 1_000,
-				submitted: (reference) => note(`submitted ${reference}`),
-				unanswered: () => note('unanswered'),
-				ended: (outcome, reference) => note(`ended ${outcome}${reference ?? ''}`),
-				released: () => note('released'),
-				renew: () => note('renew'),
-			},
+			held: new HeldKey(
+				ATTEMPT,
+				{ isFresh: this.isFresh },
+				{
+					write: (state, reference) => note(`${state} ${reference ?? ''}`.trim()),
+					giveBack: () => note('refused'),
+					free: () => undefined,
+				},
+			),
 		};
 	}
 
 	open(hasLedger = true): TaskSubmitter {
 		const api: SubmitClient['api'] = {
-			submit: async (workflowId, prompt, sendByMs) => {
+			submit: async (workflowId, prompt, maySend) => {
 				this.prompts.push(prompt);
-				this.log.push(`submit ${workflowId} by ${sendByMs ?? 'any time'}`);
+				this.log.push(`submit ${workflowId}${maySend?.() ? ' as holder' : ''}`);
 				return await this.answerSubmit(this.prompts.length);
 			},
 			upload: async () => {
@@ -89,6 +92,11 @@ class Scene {
 		return new TaskSubmitter({ api }, this.clock, () => this.stopped, hasLedger ? this.ledger : undefined);
 	}
 }
+
+const ATTEMPT = {
+	...{ holder: 'h', payloadHash: 'p', rowKeys: [] },
+	by: { executionId: '7', workflowId: 'w', atMs: 0 },
+};
 
 let scene: Scene;
 beforeEach(() => {
@@ -137,7 +145,7 @@ describe('without a key', () => {
 		['for any item', {}, false],
 	])('%s, a submit asks no ledger', async (_name, over, hasLedger) => {
 		const result = await scene.open(hasLedger).submit(start(over), scene.record);
-		expect(scene.log).toEqual(['submit wf by any time', 'record submitted t-1 0']);
+		expect(scene.log).toEqual(['submit wf', 'record submitted t-1 0']);
 		const { ended, ...task } = valueOf(result);
 		const submittedAtMs = scene.clock.now();
 		const { prompt: sent } = start(over);
@@ -159,7 +167,7 @@ describe('without a key', () => {
 	it('a submit is never sent again', async () => {
 		scene.answerSubmit = () => fail(CANCELLED);
 		expect(failureOf(await submit({ idempotency: undefined }))).toEqual(CANCELLED);
-		expect(scene.log).toEqual(['submit wf by any time']);
+		expect(scene.log).toEqual(['submit wf']);
 	});
 });
 
@@ -168,14 +176,13 @@ describe('a key', () => {
 		const { reused, ended } = valueOf(await submit());
 		expect(scene.log).toEqual([
 			'claim order 1',
-			'submit wf by 1000',
+			'submit wf as holder',
 			'record submitted t-1 0',
-			'1 submitted t-1',
+			'1 sent t-1',
 		]);
 		expect(reused).toBe(false);
 		ended?.('succeeded');
-		ended?.('failed');
-		expect(scene.log.slice(4)).toEqual(['1 ended succeeded', '1 ended failed']);
+		expect(scene.log.slice(4)).toEqual(['1 succeeded t-1']);
 	});
 
 	it.each([REFUSED, UNREACHABLE])(
@@ -183,7 +190,7 @@ describe('a key', () => {
 		async (failure) => {
 			scene.answerSubmit = () => fail(failure);
 			expect(failureOf(await submit())).toEqual(failure);
-			expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released']);
+			expect(scene.log).toEqual(['claim order 1', 'submit wf as holder', '1 refused']);
 		},
 	);
 
@@ -194,7 +201,7 @@ describe('a key', () => {
 			message: 'A task may have been created, but its ID is unknown. Line broke',
 			details: { mayExist: true },
 		});
-		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', 'record unclear', '1 unanswered']);
+		expect(scene.log).toEqual(['claim order 1', 'submit wf as holder', 'record unclear', '1 unclear']);
 	});
 
 	it.each([1_234, undefined])('is not submitted if its task exists; created at %j', async (atMs) => {
@@ -249,9 +256,9 @@ describe('a key', () => {
 		scene.answerSubmit = (number) => (number < 3 ? fail(CANCELLED) : MADE);
 		expect(await submit()).toMatchObject({ ok: true, value: { taskId: 't-1' } });
 		expect(scene.log).toEqual([
-			...['claim order 1', 'submit wf by 1000', '1 released'],
-			...['claim order 1', 'submit wf by 2000', '2 released'],
-			...['claim order 1', 'submit wf by 3000', 'record submitted t-1 0', '3 submitted t-1'],
+			...['claim order 1', 'submit wf as holder', '1 refused'],
+			...['claim order 1', 'submit wf as holder', '2 refused'],
+			...['claim order 1', 'submit wf as holder', 'record submitted t-1 0', '3 sent t-1'],
 		]);
 		expect(new Set(scene.entries.map(({ payloadHash }) => payloadHash)).size).toBe(1);
 	});
@@ -260,7 +267,7 @@ describe('a key', () => {
 		scene.answerSubmit = () => fail(CANCELLED);
 		scene.answerClaim = (number) => (number === 1 ? ok(scene.mine(1)) : ok({ kind: 'unknown', by: BY }));
 		expect(failureOf(await submit()).kind).toBe('unclear');
-		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released', 'claim order 1']);
+		expect(scene.log).toEqual(['claim order 1', 'submit wf as holder', '1 refused', 'claim order 1']);
 	});
 });
 
@@ -285,7 +292,7 @@ describe('a stop', () => {
 			kind: 'notSubmitted',
 			message: expect.stringContaining('another item failed first'),
 		});
-		expect(scene.log).toEqual(['claim order 1', '1 released']);
+		expect(scene.log).toEqual(['claim order 1', '1 refused']);
 	});
 
 	it('that prevents the request releases the claim once', async () => {
@@ -294,7 +301,7 @@ describe('a stop', () => {
 			return fail(CANCELLED);
 		};
 		expect(failureOf(await submit()).kind).toBe('notSubmitted');
-		expect(scene.log).toEqual(['claim order 1', 'submit wf by 1000', '1 released']);
+		expect(scene.log).toEqual(['claim order 1', 'submit wf as holder', '1 refused']);
 	});
 
 	it('during a submit does not change the failure of a refused or unanswered one', async () => {
@@ -314,7 +321,7 @@ describe('a stop', () => {
 			return MADE;
 		};
 		expect(await submit()).toMatchObject({ ok: true, value: { taskId: 't-1' } });
-		expect(scene.log.at(-1)).toBe('1 submitted t-1');
+		expect(scene.log.at(-1)).toBe('1 sent t-1');
 	});
 
 	it('between two uploads prevents the second', async () => {

@@ -418,6 +418,32 @@ describe('compare and set', () => {
 		expect(n8n.runs.at(-1)?.code).toContain('"optimizeBulk":true');
 	});
 
+	it('adds rows and then removes those that they replace, in one sub-execution, and returns what it removed', async () => {
+		const columns = [...SPEC.columns, { name: 'rowKey', type: 'string' as const }];
+		n8n.add(SPEC.name, columns, [
+			{ id: 1, ...row('a'), rowKey: 'h:1' },
+			{ id: 2, ...row('b'), rowKey: 'i:1' },
+		]);
+		const table = open({ ...SPEC, columns });
+		const done = await table.replace([{ ...row('a'), rowKey: 'h:2' }], ['h:1', 'gone:1']);
+		expect(done).toMatchObject({ ok: true, value: [{ id: 1, rowKey: 'h:1' }] });
+		expect(n8n.tables[0]?.rows.map(({ rowKey }) => rowKey)).toEqual(['i:1', 'h:2']);
+		expect(await table.replace([], ['h:2'])).toEqual({ ok: true, value: [] });
+		expect(n8n.operations).toEqual(['list', 'insert']);
+	});
+
+	it('removes nothing before all that replaces it is there', async () => {
+		const columns = [...SPEC.columns, { name: 'rowKey', type: 'string' as const }];
+		n8n.add(SPEC.name, columns, [{ id: 1, ...row('a'), rowKey: 'old' }]);
+		let inserts = 0;
+		n8n.before = (operation) => {
+			if (operation === 'insert' && ++inserts === 2) throw new Error('the database is away');
+		};
+		const rows = Array.from({ length: 600 }, (_, index) => row(`k${index}`));
+		expect((await open({ ...SPEC, columns }).replace(rows, ['old'])).ok).toBe(false);
+		expect(n8n.tables[0]?.rows[0]).toMatchObject({ rowKey: 'old' });
+	});
+
 	it('reads all pages of keys that have more than one', async () => {
 		n8n.add(
 			'some_table',
@@ -509,20 +535,11 @@ describe('compare and set', () => {
 });
 
 describe('replacing rows', () => {
-	it('adds the new ones and removes the old ones in one operation, and tells which were there', async () => {
-		store(['a', 1], ['b', 1], ['c', 1]);
-		const removed = await open().replace('entryKey', [
-			{ row: row('a2'), replaced: ['a'] },
-			{ row: row('gone2'), replaced: ['gone'] },
-			{ row: row('new'), replaced: [] },
-		]);
-		expect(removed).toEqual({ ok: true, value: [{ id: 1, ...row('a', 1) }] });
-		expect(n8n.tables[0]?.rows.map(({ entryKey }) => entryKey)).toEqual(['b', 'c', 'a2', 'gone2', 'new']);
-		expect(n8n.operations).toEqual(['list', 'insert']);
-	});
+	const columns = [...SPEC.columns, { name: 'rowKey', type: 'string' as const }];
+	const keyed = (rowKey: string): TableRow => ({ ...row('a'), rowKey });
 
 	it('is done all the same after the timeout of the execution, when n8n tells nothing', async () => {
-		store(['a', 1]);
+		n8n.add(SPEC.name, columns, [{ id: 1, ...keyed('old') }]);
 		const late: InlineWorkflows = {
 			executeWorkflow: async (info, input, _, options) => {
 				const isWrite = info.code?.nodes[1]?.parameters.operation === 'insert';
@@ -532,19 +549,22 @@ describe('replacing rows', () => {
 				return { executionId: '1', data: [null] };
 			},
 		};
-		const removed = await openTable(late, SPEC).replace('entryKey', [{ row: row('a2'), replaced: ['a'] }]);
-		expect(removed).toEqual({ ok: true, value: [{ entryKey: 'a' }] });
-		expect(n8n.tables[0]?.rows.map(({ entryKey }) => entryKey)).toEqual(['a2']);
+		const removed = await openTable(late, { ...SPEC, columns }).replace([keyed('new')], ['old']);
+		expect(removed).toEqual({ ok: true, value: [{ rowKey: 'old' }] });
+		expect(n8n.tables[0]?.rows.map(({ rowKey }) => rowKey)).toEqual(['new']);
 	});
 
-	it('of many rows takes an operation for each five hundred', async () => {
-		store(...Array.from({ length: 1_200 }, (_, index): [string, number] => [`k${index}`, 0]));
-		const all = Array.from({ length: 1_200 }, (_, index) => ({
-			...{ row: row(`k${index}`, 1), replaced: [`k${index}`] },
-		}));
-		// The new rows have the same keys here, so that all are removed with the old ones of their part.
-		expect(valueOf(await open().replace('entryKey', all))).toHaveLength(2_400);
-		expect(n8n.operations).toEqual(['list', 'insert', 'insert', 'insert']);
+	it('of many rows takes a few operations, and tells of all that were removed', async () => {
+		const keys = Array.from({ length: 1_200 }, (_, index) => `k${index}`);
+		n8n.add(
+			SPEC.name,
+			columns,
+			keys.map((key, id) => ({ id, ...keyed(key) })),
+		);
+		const all = keys.map((key) => keyed(`${key} new`));
+		expect(valueOf(await open({ ...SPEC, columns }).replace(all, keys))).toHaveLength(1_200);
+		expect(n8n.operations).toEqual(['list', 'insert', 'insert', 'insert', 'deleteRows', 'deleteRows']);
+		expect(n8n.tables[0]?.rows).toHaveLength(1_200);
 	});
 });
 
@@ -564,6 +584,7 @@ describe('failures', () => {
 			/does not have the expected columns/,
 		],
 		['Could not find any entity of type "SharedWorkflow"', /belongs to no project/],
+		['The execution was cancelled because it timed out', /the timeout of the workflow had passed/],
 		['SQLITE_BUSY: database is locked', /could not be used/],
 	])('are explained: %s', async (said, sentence) => {
 		n8n.before = () => {
@@ -576,6 +597,15 @@ describe('failures', () => {
 			expect(advice).toMatch(/[^.]\.$/);
 			expect(advice).toContain(said);
 		}
+	});
+
+	it('hide a token that a database error repeats', async () => {
+		n8n.before = () => {
+			throw new Error('invalid value in row: Authorization: Bearer abcdef0123456789abcdef0123456789');
+		};
+		const { advice } = failureOf(await open().insert([row('a')]));
+		expect(advice).toContain('invalid value in row');
+		expect(advice).not.toContain('abcdef0123456789');
 	});
 
 	it('of any kind are returned and not thrown', async () => {

@@ -107,7 +107,8 @@ function prepareTasks(
 		}
 		if (past.kind === 'edited') run.hints.add(EDITED);
 		const submit = submits.ok ? submits.value[index] : undefined;
-		return submit ? [ok(taskOf(index, submit.start, submit))] : [];
+		const lost = past.kind === 'unclear' ? past : undefined;
+		return submit ? [ok(taskOf(index, { ...submit.start, lost }, submit))] : [];
 	});
 	// A failure of the item is reported once, not for each variant.
 	return submits.ok ? tasks : [...tasks, submits];

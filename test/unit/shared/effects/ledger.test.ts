@@ -3,11 +3,13 @@ import {
 	type Ledger,
 	type LedgerAnswer,
 	type LedgerSettings,
-} from '../../../../nodes/shared/idempotency/ledger';
-import type { LedgerClaim } from '../../../../nodes/shared/idempotency/claim';
+} from '../../../../nodes/shared/effects/ledger';
+import type { HeldKey } from '../../../../nodes/shared/effects/heldKey';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
-import { CLAIM_FRESH_MS, LEDGER_TABLE } from '../../../../nodes/shared/idempotency/rows';
+import { DEAD_MS, Liveness } from '../../../../nodes/shared/dataTable/claims';
+import { LEDGER_TABLE } from '../../../../nodes/shared/effects/ledgerRows';
 import { TestClock } from '../../testClock';
+import { guardedTable } from '../guardedTable';
 import { MemoryTable } from '../memoryTable';
 import { valueOf } from '../../results';
 
@@ -17,11 +19,13 @@ const ENTRY = { key: 'order 1', payloadHash: 'p' };
 let clock: TestClock;
 let table: MemoryTable;
 let ending: AbortController;
+let liveness: Liveness;
 
 beforeEach(() => {
 	clock = new TestClock();
 	table = new MemoryTable(clock);
 	ending = new AbortController();
+	liveness = new Liveness();
 });
 
 /** The ledger of one run of a node. */
@@ -35,7 +39,13 @@ function open(over: Partial<LedgerSettings> = {}, dataTable: DataTable = table.o
 		deadlineMs: clock.now() + HOUR_MS,
 		...over,
 	} as const;
-	return new TableLedger(settings, { table: dataTable, clock, random: () => 0.5, signal: ending.signal });
+	return new TableLedger(settings, {
+		table: dataTable,
+		clock,
+		random: () => 0.5,
+		signal: ending.signal,
+		liveness,
+	});
 }
 
 /** A ledger without a lifetime whose first claim is answered only after `delay`. */
@@ -54,10 +64,20 @@ async function claim(ledger: Ledger, entry = ENTRY): Promise<LedgerAnswer> {
 	return valueOf(await clock.run(ledger.claim(entry)));
 }
 
-async function mine(ledger: Ledger, entry = ENTRY): Promise<LedgerClaim> {
+async function mine(ledger: Ledger, entry = ENTRY): Promise<HeldKey> {
 	const answer = await claim(ledger, entry);
 	if (answer.kind !== 'mine') throw new Error(`The key is not free but "${answer.kind}"`);
-	return answer.claim;
+	return answer.held;
+}
+
+/** A run that has claimed the key, and dies. */
+async function died(over: Partial<LedgerSettings> = {}): Promise<void> {
+	let isDead = false;
+	const mortal = guardedTable(table.open(), async (call) => {
+		return isDead ? await new Promise<never>(() => undefined) : await call();
+	});
+	await mine(open(over, mortal));
+	isDead = true;
 }
 
 async function flush(ledger: Ledger): Promise<void> {
@@ -66,14 +86,11 @@ async function flush(ledger: Ledger): Promise<void> {
 }
 
 /** The ledger of a run that has claimed the key, and whose request was answered with the ID "t1" or not at all. */
-async function claimed(
-	outcome: 'submitted' | 'unanswered',
-	over: Partial<LedgerSettings> = {},
-): Promise<Ledger> {
+async function claimed(outcome: 'sent' | 'unclear', over: Partial<LedgerSettings> = {}): Promise<Ledger> {
 	const ledger = open(over);
 	const held = await mine(ledger);
-	if (outcome === 'submitted') held.submitted('t1');
-	else held.unanswered();
+	if (outcome === 'sent') held.sent('t1');
+	else held.unclear();
 	await flush(ledger);
 	return ledger;
 }
@@ -86,7 +103,7 @@ it('a flush waits for a claim that also writes queued rows, and writes them itse
 	const first = await mine(ledger);
 	let failures = 1;
 	table.mishap = (call) => (call.startsWith('insert') && failures-- > 0 ? 'before' : 'none');
-	first.submitted('t1');
+	first.sent('t1');
 	const second = ledger.claim({ ...ENTRY, key: 'order 2' });
 	const hasBegun = () => table.calls.filter((call) => call.startsWith('insert')).length === 2;
 	const ending = (async () => {
@@ -100,14 +117,14 @@ it('a flush waits for a claim that also writes queued rows, and writes them itse
 
 describe('a key', () => {
 	it('is claimed once, and all later claims find its task', async () => {
-		await claimed('submitted');
+		await claimed('sent');
 		const second = open({ executionId: '8' });
 		expect(await claim(second)).toMatchObject({
 			...{ kind: 'exists', reference: 't1', finished: false },
 			by: { executionId: '7', workflowId: 'w1' },
 		});
 		await flush(second);
-		expect(column('kind')).toEqual(['claim', 'submitted']);
+		expect(column('state')).toEqual(['sent']);
 	});
 
 	it('makes others wait while it is being submitted', async () => {
@@ -115,7 +132,7 @@ describe('a key', () => {
 		const held = await mine(ledger);
 		const waiting = open().claim(ENTRY);
 		await clock.advance(30_000);
-		held.submitted('t1');
+		held.sent('t1');
 		await clock.advance(3_000);
 		expect(valueOf(await waiting)).toMatchObject({ kind: 'exists', reference: 't1' });
 	});
@@ -125,19 +142,19 @@ describe('a key', () => {
 		const held = await mine(ledger);
 		const waiting = open().claim(ENTRY);
 		await clock.advance(5_000);
-		held.released();
+		held.refused();
 		expect(valueOf(await clock.run(waiting)).kind).toBe('mine');
-		expect(column('kind')).toEqual(['claim']);
+		expect(column('state')).toEqual(['claimed']);
 	});
 
 	it('is free once its task has failed, whoever reports it', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
-		held.submitted('t1');
+		held.sent('t1');
 		held.ended('failed');
 		await flush(ledger);
 		const second = open();
-		(await mine(second)).submitted('t2');
+		(await mine(second)).sent('t2');
 		await flush(second);
 
 		const third = open();
@@ -149,7 +166,7 @@ describe('a key', () => {
 	});
 
 	it('is free at once for the run that saw a reused task fail', async () => {
-		await claimed('submitted');
+		await claimed('sent');
 		const second = open({ executionId: '8' });
 		const answer = await claim(second);
 		if (answer.kind === 'exists') answer.ended('failed');
@@ -162,7 +179,7 @@ describe('a key', () => {
 			const ledger = open();
 			const held = await mine(ledger);
 			const sinceMs = clock.elapsedMs;
-			if (end === 'was refused') held.released();
+			if (end === 'was refused') held.refused();
 			else held.ended('failed');
 			expect((await claim(ledger)).kind).toBe('mine');
 			// Two statements of 30 ms and the write of the first claim's outcome.
@@ -173,14 +190,14 @@ describe('a key', () => {
 	it('keeps a task that succeeded, and says that it is finished', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
-		held.submitted('t1');
+		held.sent('t1');
 		held.ended('succeeded');
 		held.ended('failed');
 		await flush(ledger);
 		const answer = await claim(open());
 		expect(answer).toMatchObject({ kind: 'exists', reference: 't1', finished: true });
 		if (answer.kind === 'exists') answer.ended('failed');
-		expect(column('outcome')).toEqual(['', '', 'succeeded']);
+		expect(column('state')).toEqual(['succeeded']);
 	});
 
 	it('can keep an answer instead of an ID', async () => {
@@ -191,20 +208,20 @@ describe('a key', () => {
 	});
 
 	it('is a conflict if the payload differs', async () => {
-		await claimed('submitted');
+		await claimed('sent');
 		expect(await claim(open(), { ...ENTRY, payloadHash: 'q' })).toMatchObject({ kind: 'conflict' });
 	});
 
 	it('is a different one in another scope', async () => {
-		await claimed('submitted');
+		await claimed('sent');
 		expect((await claim(open({ scope: 'other' }))).kind).toBe('mine');
 	});
 
 	it('is hashed as a whole, however long it is', async () => {
 		const long = 'x'.repeat(100_000);
 		const ledger = open();
-		(await mine(ledger, { ...ENTRY, key: `${long}1` })).submitted('t1');
-		(await mine(ledger, { ...ENTRY, key: `${long}2` })).submitted('t2');
+		(await mine(ledger, { ...ENTRY, key: `${long}1` })).sent('t1');
+		(await mine(ledger, { ...ENTRY, key: `${long}2` })).sent('t2');
 		await flush(ledger);
 		expect(new Set(column('entryKey')).size).toBe(2);
 		expect(column('keyText')[0]).toHaveLength(200);
@@ -214,7 +231,7 @@ describe('a key', () => {
 		'may be %j',
 		async (key) => {
 			const ledger = open();
-			(await mine(ledger, { ...ENTRY, key })).submitted('t1');
+			(await mine(ledger, { ...ENTRY, key })).sent('t1');
 			await flush(ledger);
 			expect(column('keyText')[0]).toBe(key.replace('\0', '\uFFFD'));
 			expect(await claim(open(), { ...ENTRY, key })).toMatchObject({ kind: 'exists' });
@@ -229,61 +246,53 @@ describe('a key', () => {
 
 describe('an unknown outcome', () => {
 	it('is reported at once if a submit had no answer', async () => {
-		await claimed('unanswered');
+		await claimed('unclear');
 		const askedMs = clock.now();
 		expect(await claim(open())).toMatchObject({ kind: 'unknown', by: { executionId: '7' } });
 		expect(clock.now() - askedMs).toBeLessThan(1_000);
 	});
 
-	it('is reported once the claim of a dead run is old enough', async () => {
-		await mine(open());
+	it('is reported once a dead run has been silent for a minute and a half', async () => {
+		await died();
 		const claimedMs = clock.now();
 		expect((await claim(open())).kind).toBe('unknown');
-		expect(clock.now() - claimedMs).toBeGreaterThanOrEqual(CLAIM_FRESH_MS - 1_000);
-		expect(clock.now() - claimedMs).toBeLessThan(CLAIM_FRESH_MS + 3_000);
+		expect(clock.now() - claimedMs).toBeGreaterThanOrEqual(DEAD_MS);
+		expect(clock.now() - claimedMs).toBeLessThan(DEAD_MS + 5_000);
 	});
 
-	it('is not reported while a request that was sent at the last moment may still be answered', async () => {
-		const ledger = open();
-		const askedMs = clock.now();
-		const held = await mine(ledger);
-		// The answer has a minute for its head, and one for its body.
-		const lastWordMs = held.sendByMs + 2 * 60_000;
-		let told: string | undefined;
-		void open()
-			.claim(ENTRY)
-			.then((answer) => {
-				told = valueOf(answer).kind;
-			});
-		await clock.advance(lastWordMs + 10_000 - clock.now());
-		expect(told).toBeUndefined();
-		// The documentation promises three and a half minutes.
-		await clock.advance(askedMs + 215_000 - clock.now());
-		expect(told).toBe('unknown');
+	it('is reported to runs that cannot wait so long, once their process has watched for that time', async () => {
+		await died();
+		const kinds: string[] = [];
+		for (let run = 0; run < 5; run++) {
+			const answer = await clock.run(open({ deadlineMs: clock.now() + 30_000 }).claim(ENTRY));
+			kinds.push(answer.ok ? answer.value.kind : answer.failure.kind);
+			await clock.advance(60_000);
+		}
+		// The pause between two executions counts as half a minute.
+		expect(kinds).toEqual(['notSubmitted', 'unknown', 'unknown', 'unknown', 'unknown']);
 	});
 
-	it('is not reported while the claim is renewed', async () => {
+	it('is not reported while the holder lives, however long its request takes', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		const waiting = open().claim(ENTRY);
-		for (let minute = 0; minute < 5; minute++) {
-			await clock.advance(60_000);
-			held.renew();
-		}
-		held.submitted('t1');
+		await clock.advance(10 * 60_000);
+		expect(column('state')).toEqual(['claimed']);
+		held.sent('t1');
 		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists' });
+		await flush(ledger);
 	});
 
 	it('lets the key be submitted again if the operator wants that', async () => {
-		await claimed('unanswered');
+		await claimed('unclear');
 		const again = open({ onUnknown: 'again' });
-		(await mine(again)).submitted('t2');
+		(await mine(again)).sent('t2');
 		await flush(again);
 		expect(await claim(open())).toMatchObject({ kind: 'exists', reference: 't2' });
 	});
 
 	it('is a conflict with another payload, even if the operator wants to submit again', async () => {
-		await claimed('unanswered');
+		await claimed('unclear');
 		const answer = await claim(open({ onUnknown: 'again' }), { ...ENTRY, payloadHash: 'q' });
 		expect(answer.kind).toBe('conflict');
 	});
@@ -297,22 +306,22 @@ describe('adjusted wall clocks', () => {
 		clock.wallAheadMs = hours * HOUR_MS;
 		const waiting = again().claim(ENTRY);
 		await clock.advance(120_000);
-		held.submitted('t1');
+		held.sent('t1');
 		const answer = valueOf(await clock.run(waiting));
 		expect(answer).toMatchObject({ kind: 'exists', reference: 't1' });
 	});
 
 	it('let the claim of a dead run be taken only after the longest silence that a held claim can have', async () => {
-		await mine(open());
+		await died();
 		await clock.advance(HOUR_MS);
 		const askedMs = clock.now();
 		await mine(again());
-		expect(clock.now() - askedMs).toBeGreaterThanOrEqual(CLAIM_FRESH_MS);
-		expect(clock.now() - askedMs).toBeLessThan(CLAIM_FRESH_MS + 10_000);
+		expect(clock.now() - askedMs).toBeGreaterThanOrEqual(DEAD_MS);
+		expect(clock.now() - askedMs).toBeLessThan(DEAD_MS + 10_000);
 	});
 
 	it('delay nothing if the claim is older than clocks can differ', async () => {
-		await mine(open({ ttlMs: 0 }));
+		await died({ ttlMs: 0 });
 		await clock.advance(2 * HOUR_MS);
 		const askedMs = clock.now();
 		await mine(again());
@@ -339,7 +348,7 @@ describe('the same key twice in a run', () => {
 		await clock.advance(1_000);
 		expect(answers).toEqual(['mine']);
 		const first = valueOf(await second);
-		if (first.kind === 'mine') first.claim.submitted('t1');
+		if (first.kind === 'mine') first.held.sent('t1');
 		await clock.advance(0);
 		expect(answers).toEqual(['mine', 'conflict']);
 		expect(await claim(ledger)).toMatchObject({ kind: 'exists', reference: 't1', by: { executionId: '7' } });
@@ -351,7 +360,7 @@ describe('the same key twice in a run', () => {
 			const first = await mine(ledger);
 			const second = ledger.claim(ENTRY);
 			await clock.advance(500);
-			if (nothing === 'released') first.released();
+			if (nothing === 'released') first.refused();
 			else first.ended('failed');
 			expect(valueOf(await clock.run(second)).kind).toBe('mine');
 		}
@@ -359,7 +368,7 @@ describe('the same key twice in a run', () => {
 
 	it('has an unknown outcome for the next item if the first had no answer', async () => {
 		const ledger = open();
-		(await mine(ledger)).unanswered();
+		(await mine(ledger)).unclear();
 		expect((await claim(ledger)).kind).toBe('unknown');
 	});
 });
@@ -373,7 +382,7 @@ describe('a table that does not show a new row at once', () => {
 		const asked = ledgers.map(async (ledger) => {
 			const answer = valueOf(await ledger.claim(ENTRY));
 			kinds.push(answer.kind);
-			if (answer.kind === 'mine') answer.claim.submitted('t1');
+			if (answer.kind === 'mine') answer.held.sent('t1');
 			await ledger.flush();
 		});
 		await clock.advance(9_000);
@@ -391,7 +400,7 @@ describe('the lifetime of entries', () => {
 			const held = await mine(first);
 			const waiting = open({ ttlMs }).claim(ENTRY);
 			await clock.advance(150_000);
-			held.submitted('t1');
+			held.sent('t1');
 			expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists' });
 			const submittedMs = clock.now();
 			await flush(first);
@@ -403,14 +412,14 @@ describe('the lifetime of entries', () => {
 	);
 
 	it('ends after the configured time', async () => {
-		await claimed('submitted');
+		await claimed('sent');
 		await clock.advance(HOUR_MS + 1);
 		const next = open({ executionId: '8' });
 		expect((await claim(next)).kind).toBe('mine');
 	});
 
 	it('never ends if it is 0', async () => {
-		await claimed('submitted', { ttlMs: 0 });
+		await claimed('sent', { ttlMs: 0 });
 		await clock.advance(50 * 365 * 24 * HOUR_MS);
 		expect(await claim(open())).toMatchObject({ kind: 'exists' });
 	});
@@ -427,18 +436,18 @@ describe('sub-executions', () => {
 		expect(table.calls).toEqual(['read', 'insertThenRead']);
 		for (const [index, answer] of claims.entries()) {
 			const value = valueOf(answer);
-			if (value.kind === 'mine') value.claim.submitted(`t${index}`);
+			if (value.kind === 'mine') value.held.sent(`t${index}`);
 		}
 		await flush(ledger);
-		expect(table.calls.slice(2)).toEqual(['insert']);
-		expect(table.all()).toHaveLength(1_000);
+		expect(table.calls.slice(2)).toEqual(['replace']);
+		expect(table.all()).toHaveLength(500);
 	});
 
 	it('write a result within a fifth of a second', async () => {
 		const held = await mine(open());
-		held.submitted('t1');
+		held.sent('t1');
 		await clock.advance(200);
-		expect(column('reference')).toEqual(['', 't1']);
+		expect(column('reference')).toEqual(['t1']);
 	});
 });
 
@@ -447,39 +456,40 @@ describe('permits for claims', () => {
 
 	it('are as many as configured, and free once the outcome of a claim is known', async () => {
 		const ledger = open({ claimsAtOnce: 4 });
-		const held: LedgerClaim[] = [];
+		const held: HeldKey[] = [];
 		for (const key of keys(9)) {
 			void ledger.claim({ ...ENTRY, key }).then((answer) => {
-				if (answer.ok && answer.value.kind === 'mine') held.push(answer.value.claim);
+				if (answer.ok && answer.value.kind === 'mine') held.push(answer.value.held);
 			});
 		}
 		await clock.advance(5_000);
 		expect(held).toHaveLength(4);
 		const [a, b, c, d] = held;
-		a?.submitted('t1');
-		b?.unanswered();
+		a?.sent('t1');
+		b?.unclear();
 		await clock.advance(500);
 		expect(held).toHaveLength(6);
-		c?.released();
+		c?.refused();
 		await clock.advance(500);
 		expect(held).toHaveLength(7);
 		d?.ended('failed');
-		held[4]?.submitted('t2');
+		held[4]?.sent('t2');
 		await clock.advance(500);
 		expect(held).toHaveLength(9);
-		for (const claim of held) claim.submitted('t');
+		for (const claim of held) claim.sent('t');
 		await flush(ledger);
 	});
 
 	it('are not needed for keys that have a task, nor for those that another run holds', async () => {
-		const other = await claimed('submitted');
+		const other = await claimed('sent');
 		const ledger = open({ claimsAtOnce: 1 });
 		await mine(ledger, { ...ENTRY, key: 'mine' });
 		expect(await claim(ledger)).toMatchObject({ kind: 'exists' });
 		await mine(other, { ...ENTRY, key: 'theirs' });
 		const waiting = ledger.claim({ ...ENTRY, key: 'theirs' });
-		await clock.advance(CLAIM_FRESH_MS + 5_000);
-		expect(valueOf(await waiting)).toMatchObject({ kind: 'unknown' });
+		await clock.advance(DEAD_MS + 5_000);
+		void other.flush();
+		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'unknown' });
 	});
 
 	it('are no longer waited for once the run ends or the item is no longer wanted', async () => {
@@ -491,7 +501,7 @@ describe('permits for claims', () => {
 		const unwanted = ledger.claim({ ...ENTRY, key: 'unwanted', whyStop });
 		await clock.advance(500);
 		isEnough = true;
-		first.released();
+		first.refused();
 		expect(await clock.run(unwanted)).toEqual({ ok: false, failure: stop });
 
 		await mine(ledger, { ...ENTRY, key: 'second' });
@@ -511,14 +521,14 @@ describe('permits for claims', () => {
 		const waiting = ledger.claim(ENTRY);
 		await clock.advance(2_000);
 		const other = open({ executionId: '8' });
-		(await mine(other)).submitted('t1');
+		(await mine(other)).sent('t1');
 		await clock.run(other.flush());
-		first.released();
+		first.refused();
 		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists', reference: 't1' });
 		await flush(ledger);
 		// The first key's claim row has been removed as well.
-		expect(column('kind')).toEqual(['claim', 'submitted']);
-		expect(column('executionId')).toEqual(['8', '8']);
+		expect(column('state')).toEqual(['sent']);
+		expect(column('executionId')).toEqual(['8']);
 	});
 });
 
@@ -527,10 +537,13 @@ it('writes the outcomes of claims before, or with, the claims that follow', asyn
 	const first = await mine(ledger, { ...ENTRY, key: 'first' });
 	const waiting = ledger.claim({ ...ENTRY, key: 'second' });
 	await clock.advance(500);
-	first.submitted('t1');
+	first.sent('t1');
 	await clock.run(waiting);
-	expect(column('kind')).toEqual(['claim', 'submitted', 'claim']);
+	expect(column('state')).toEqual(['claimed', 'sent', 'claimed']);
 	expect(table.calls).toEqual(['read', 'insertThenRead', 'read', 'insertThenRead']);
+	await flush(ledger);
+	// What was replaced goes with the next write.
+	expect(column('state')).toEqual(['sent', 'claimed']);
 });
 
 it('keeps the outcome of a claim if it could not be written with the claims that follow', async () => {
@@ -538,12 +551,12 @@ it('keeps the outcome of a claim if it could not be written with the claims that
 	const first = await mine(ledger, { ...ENTRY, key: 'first' });
 	const waiting = ledger.claim({ ...ENTRY, key: 'second' });
 	await clock.advance(500);
-	first.submitted('t1');
+	first.sent('t1');
 	table.mishap = (name) => (name === 'insertThenRead' ? 'before' : 'none');
 	expect(await clock.run(waiting)).toMatchObject({ ok: false });
 	table.mishap = () => 'none';
 	await clock.advance(3_000);
-	expect(column('reference')).toEqual(['', 't1']);
+	expect(column('reference')).toEqual(['t1']);
 });
 
 describe('a table that fails', () => {
@@ -568,52 +581,52 @@ describe('a table that fails', () => {
 	it('for a while gets the pending rows a little later', async () => {
 		const held = await mine(open());
 		table.mishap = () => 'before';
-		held.submitted('t1');
+		held.sent('t1');
 		await clock.advance(3_000);
 		table.mishap = () => 'none';
 		await clock.advance(6_000);
-		expect(column('kind')).toEqual(['claim', 'submitted']);
+		expect(column('state')).toEqual(['sent']);
 	});
 
 	it('until the end is reported by flush, which tries once more', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		table.mishap = () => 'before';
-		held.submitted('t1');
+		held.sent('t1');
 		await clock.advance(HOUR_MS);
 		expect(await clock.run(ledger.flush())).toMatchObject({ ok: false });
 		table.mishap = () => 'none';
 		await flush(ledger);
-		expect(column('kind')).toEqual(['claim', 'submitted']);
+		expect(column('state')).toEqual(['sent']);
 	});
 
-	it.each(['insert', 'remove'])('once at the end of the run loses nothing (%s)', async (call) => {
+	it.each(['replace', 'remove'])('once at the end of the run loses nothing (%s)', async (call) => {
 		const ledger = open();
 		const held = await mine(ledger);
 		let refusals = 0;
 		table.mishap = (name) => (name === call && refusals++ === 0 ? 'before' : 'none');
-		if (call === 'insert') held.submitted('t1');
-		else held.released();
+		if (call === 'replace') held.sent('t1');
+		else held.refused();
 		await flush(ledger);
-		expect(column('kind')).toEqual(call === 'insert' ? ['claim', 'submitted'] : []);
+		expect(column('state')).toEqual(call === 'replace' ? ['sent'] : []);
 	});
 
 	it('when a claim is withdrawn is tried again', async () => {
 		const other = open({ executionId: '8' });
-		(await mine(other)).released();
+		(await mine(other)).refused();
 		const seen = table.all()[0];
 		await flush(other);
 		let refusals = 0;
 		table.mishap = (name) => {
 			// Another run claims the key at the same moment, and is first.
-			if (name === 'insertThenRead' && refusals === 0) table.put({ ...seen, owner: 'another' });
+			if (name === 'insertThenRead' && refusals === 0) table.put({ ...seen, holder: 'another' });
 			return name === 'remove' && ++refusals <= 3 ? 'before' : 'none';
 		};
 		const ledger = open({ deadlineMs: clock.now() + 60_000 });
 		expect(await clock.run(ledger.claim(ENTRY))).toMatchObject({ ok: false });
 		await flush(ledger);
 		expect(refusals).toBe(4);
-		expect(column('owner')).toEqual(['another']);
+		expect(column('holder')).toEqual(['another']);
 	});
 });
 
@@ -622,17 +635,17 @@ describe('the end of a run', () => {
 		table = new MemoryTable(clock, () => 1, 1_000);
 		const ledger = open();
 		const held = await mine(ledger);
-		held.renew();
 		const flushed = ledger.flush();
 		await clock.advance(20);
-		held.released();
+		held.refused();
 		await clock.run(flushed);
 		await clock.advance(10_000);
 		expect(table.all()).toEqual([]);
 	});
 
 	it('ends all waiting without a claim', async () => {
-		await mine(open());
+		const other = open();
+		await mine(other);
 		const ledger = open();
 		const waiting = ledger.claim(ENTRY);
 		const twice = ledger.claim(ENTRY);
@@ -641,6 +654,7 @@ describe('the end of a run', () => {
 		for (const asked of [waiting, twice]) {
 			expect(await clock.run(asked)).toMatchObject({ ok: false, failure: { kind: 'cancelled' } });
 		}
+		await clock.run(other.flush());
 		await flush(ledger);
 		expect(table.all()).toHaveLength(1);
 	});
@@ -657,43 +671,69 @@ describe('the end of a run', () => {
 		const ledger = open();
 		const held = await mine(ledger);
 		ending.abort();
-		held.submitted('t1');
+		held.sent('t1');
 		await flush(ledger);
-		expect(column('kind')).toEqual(['claim', 'submitted']);
+		expect(column('state')).toEqual(['sent']);
 	});
 });
 
 describe('a claim', () => {
-	it('states by when it must be used', async () => {
-		const askedMs = clock.now();
+	it('may be used as long as it is renewed, and not once renewals fail', async () => {
 		const held = await mine(open());
-		expect(held.sendByMs).toBeGreaterThan(clock.now() + 30_000);
-		expect(held.sendByMs).toBeLessThanOrEqual(askedMs + 61_000);
+		for (let second = 0; second < 300; second++) {
+			expect(held.maySend()).toBe(true);
+			await clock.advance(1_000);
+		}
+		table.mishap = () => 'before';
+		await clock.advance(31_000);
+		expect(held.maySend()).toBe(false);
+	});
+
+	it('may be used again after a short outage of the table, but never after one in which it may have been taken', async () => {
+		const [short, long] = [await mine(open()), await mine(open(), { ...ENTRY, key: 'other' })];
+		const outage = async (ms: number) => {
+			table.mishap = () => 'before';
+			await clock.advance(ms);
+			table.mishap = () => 'none';
+			await clock.advance(2_000);
+		};
+		await outage(50_000);
+		expect([short.maySend(), long.maySend()]).toEqual([true, true]);
+		await outage(100_000);
+		await clock.advance(60_000);
+		expect([short.maySend(), long.maySend()]).toEqual([false, false]);
 	});
 
 	it('that took too long is dropped and made again', async () => {
 		const held = await mine(openDelayed(async () => await clock.sleep(40_000)));
-		expect(held.sendByMs).toBeGreaterThan(clock.now() + 30_000);
+		expect(held.maySend()).toBe(true);
 		expect(table.all()).toHaveLength(1);
+	});
+
+	it('ends if a person deletes its row', async () => {
+		const held = await mine(open());
+		table.edit(() => undefined);
+		await clock.advance(30_000);
+		expect(held.maySend()).toBe(false);
+		expect((await claim(open())).kind).toBe('mine');
 	});
 
 	it('accepts only the first final outcome', async () => {
 		const ledger = open();
 		const held = await mine(ledger);
-		held.submitted('t1');
-		held.released();
-		held.unanswered();
-		held.renew();
-		held.submitted('t2');
+		held.sent('t1');
+		held.refused();
+		held.unclear();
+		held.sent('t2');
 		await flush(ledger);
-		expect(column('reference')).toEqual(['', 't1']);
+		expect(column('reference')).toEqual(['t1']);
 	});
 });
 
 it('rows contain the columns of the table and nothing else', async () => {
 	const ledger = open();
 	const held = await mine(ledger);
-	held.submitted('t1');
+	held.sent('t1');
 	held.ended('succeeded');
 	await flush(ledger);
 	const names = LEDGER_TABLE.columns.map(({ name }) => name).sort();

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import type { Clock } from '../../../../nodes/shared/run/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
-import { TableLedger, type ClaimQueue, type Ledger } from '../../../../nodes/shared/idempotency/ledger';
-import { CLAIM_FRESH_MS } from '../../../../nodes/shared/idempotency/rows';
+import { TableLedger, type ClaimQueue, type Ledger } from '../../../../nodes/shared/effects/ledger';
+import { DEAD_MS, Liveness } from '../../../../nodes/shared/dataTable/claims';
 import { promisesOnly, TestClock } from '../../testClock';
 import { lucky } from '../../seededRandom';
 import { guardedTable } from '../guardedTable';
@@ -104,19 +104,19 @@ async function play(
 		const answer = await ledger.claim({ key: 'k', payloadHash: 'p' });
 		if (!answer.ok) return 'failure';
 		if (answer.value.kind !== 'mine') return answer.value.kind;
-		const { claim } = answer.value;
+		const { held: claim } = answer.value;
 		if (signal.aborted) {
-			claim.released();
+			claim.refused();
 			return 'failure';
 		}
 		const heldMs = clock.now();
 		await clock.sleep(plan.sendMs);
 		if (isDead()) return undefined;
-		if (plan.fate === 'refused') claim.released();
+		if (plan.fate === 'refused') claim.refused();
 		else {
 			sent.push({ owner, heldMs, atMs: clock.now(), fate: plan.fate });
-			if (plan.fate === 'unanswered') claim.unanswered();
-			else claim.submitted(`task ${owner}`);
+			if (plan.fate === 'unanswered') claim.unclear();
+			else claim.sent(`task ${owner}`);
 			if (plan.fate === 'failed') {
 				await clock.sleep(3_000);
 				claim.ended('failed');
@@ -145,6 +145,7 @@ async function play(
 					}),
 					...{ clock: mine, random, signal },
 					queue: queueOf(plan.process),
+					liveness: new Liveness(),
 				};
 				const life = async () => {
 					await clock.sleep(plan.startMs);
@@ -231,7 +232,7 @@ it('a key is never sent again if an execution dies at any point', async () => {
 		plans.forEach((plan, owner) => {
 			if (plan.diesAt === undefined) expect(answers[owner]).toMatch(/^(mine|exists|unknown)$/);
 		});
-		expect(elapsedMs).toBeLessThan(CLAIM_FRESH_MS + 60_000);
+		expect(elapsedMs).toBeLessThan(DEAD_MS + 60_000);
 	});
 });
 

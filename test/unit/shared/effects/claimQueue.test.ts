@@ -4,8 +4,9 @@ import {
 	type ClaimQueue,
 	type Ledger,
 	type LedgerAnswer,
-} from '../../../../nodes/shared/idempotency/ledger';
+} from '../../../../nodes/shared/effects/ledger';
 import type { Result } from '../../../../nodes/shared/errors/failure';
+import { Liveness } from '../../../../nodes/shared/dataTable/claims';
 import { TestClock } from '../../testClock';
 import { MemoryTable } from '../memoryTable';
 
@@ -30,7 +31,14 @@ function open(signal = new AbortController().signal, workflowId = 'w1', timeoutM
 		onUnknown: 'error',
 		deadlineMs,
 	} as const;
-	return new TableLedger(settings, { table: table.open(), clock, random: () => 0.5, signal, queue });
+	return new TableLedger(settings, {
+		table: table.open(),
+		clock,
+		random: () => 0.5,
+		signal,
+		queue,
+		liveness: new Liveness(),
+	});
 }
 
 const kindOf = (answer: Result<LedgerAnswer>): string =>
@@ -39,7 +47,7 @@ const kindOf = (answer: Result<LedgerAnswer>): string =>
 async function mine(ledger: Ledger) {
 	const answer = await clock.run(ledger.claim(ENTRY));
 	if (!answer.ok || answer.value.kind !== 'mine') throw new Error(`The key is "${kindOf(answer)}"`);
-	return answer.value.claim;
+	return answer.value.held;
 }
 
 it('executions in the queue of a key learn its task from the one ahead, without reading the table', async () => {
@@ -48,7 +56,7 @@ it('executions in the queue of a key learn its task from the one ahead, without 
 	const others = [1, 2, 3].map(async () => await open().claim(ENTRY));
 	await clock.advance(5_000);
 	expect(table.calls).toHaveLength(calls);
-	claim.submitted('t1');
+	claim.sent('t1');
 	for (const answer of await clock.run(Promise.all(others))) {
 		expect(answer).toMatchObject({ ok: true, value: { kind: 'exists', reference: 't1', finished: false } });
 	}
@@ -65,7 +73,7 @@ it('a stopped or timed-out execution leaves the queue, and those behind it stay'
 	stop.abort();
 	await clock.advance(3_000);
 	expect([await stopped, await late].map(kindOf)).toEqual(['cancelled', 'notSubmitted']);
-	claim.submitted('t1');
+	claim.sent('t1');
 	expect(kindOf(await clock.run(last))).toBe('exists');
 	expect(queue.size).toBe(0);
 });
@@ -74,11 +82,11 @@ it('executions claim the key one after another if nothing was sent', async () =>
 	const first = open();
 	const claim = await mine(first);
 	const [second, third] = [1, 2].map(async () => await open().claim(ENTRY));
-	claim.released();
+	claim.refused();
 	await clock.run(first.flush());
 	const next = await clock.run(second!);
 	expect(kindOf(next)).toBe('mine');
-	if (next.ok && next.value.kind === 'mine') next.value.claim.submitted('t2');
+	if (next.ok && next.value.kind === 'mine') next.value.held.sent('t2');
 	expect(kindOf(await clock.run(third!))).toBe('exists');
 });
 

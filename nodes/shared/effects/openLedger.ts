@@ -1,12 +1,13 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
+import { LIVENESS } from '../dataTable/claims';
 import { UNTIL_EXPIRY } from '../dataTable/lifetime';
 import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
 import { KeyedQueue } from '../run/keyedQueue';
 import { TableLedger, type ClaimQueue, type LedgerSettings } from './ledger';
-import { LEDGER_TABLE } from './rows';
+import { LEDGER_TABLE } from './ledgerRows';
 
 const NOT_WRITTEN =
 	'Some results could not be written to the Data Table flow_task_ledger. A later execution with the same idempotency keys may fail, because their outcome is unknown.';
@@ -37,6 +38,7 @@ export function openLedger(
 			clock,
 			random: Math.random,
 			signal,
+			liveness: LIVENESS,
 			// Workflows that were never saved cannot be told apart, so their runs share no queue.
 			...(workflowId && { queue: QUEUE }),
 		},

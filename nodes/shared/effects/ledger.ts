@@ -1,17 +1,17 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import { KeyedQueue } from '../run/keyedQueue';
 import { keyText, NEVER_MS, storable } from '../dataTable/cells';
-import { KeyReads, STEPS_TOGETHER_MS, type KeyReadsParts } from '../dataTable/keyRows';
-import type { DataTable, TableRow } from '../dataTable/table';
+import { ClaimLock, type ClaimStatus, type LockParts, type Mine, type Tried } from '../dataTable/claimLock';
+import { Claim } from '../dataTable/claims';
+import { STEPS_TOGETHER_MS } from '../dataTable/keyReads';
+import type { TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
+import { KeyedQueue } from '../run/keyedQueue';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
-import { HeldClaim, type ClaimCells, type LedgerClaim } from './claim';
-import { ClaimLock, type ClaimStatus } from './claimLock';
-import { CLAIM_FRESH_MS, silenceSeenBy, stateOf } from './rows';
-import type { Holder, IsSilent, KeyState, RowKind } from './rows';
-import { LedgerWriter } from './writer';
+import { textOrNumber } from '../text/textOf';
+import { HeldKey } from './heldKey';
+import { stateOf, type Attempt, type AttemptedBy, type KeyState, type RowState } from './ledgerRows';
 
 /** Work that must not happen twice. */
 export interface LedgerEntry {
@@ -24,23 +24,23 @@ export interface LedgerEntry {
 }
 
 /**
- * - `mine`: claimed; send, then report the outcome to the claim
+ * - `mine`: claimed; send, then report the outcome to the key
  * - `exists`: the request was carried out; `reference` is the task's ID, or an agent's saved answer
  * - `conflict`: the key was used for another payload
  * - `unknown`: the work was begun, and its outcome is unknown
  */
 export type LedgerAnswer =
-	| { readonly kind: 'mine'; readonly claim: LedgerClaim }
+	| { readonly kind: 'mine'; readonly held: HeldKey }
 	| {
 			readonly kind: 'exists';
 			readonly reference: string;
 			/** Whether the work is known to have succeeded; otherwise it may still be under way. */
 			readonly finished: boolean;
-			readonly by: Holder;
-			/** Records how the work ended, because its owner may be gone. */
+			readonly by: AttemptedBy;
+			/** Records how the work ended, because its holder may be gone. */
 			ended(outcome: 'succeeded' | 'failed'): void;
 	  }
-	| { readonly kind: 'conflict' | 'unknown'; readonly by: Holder };
+	| { readonly kind: 'conflict' | 'unknown'; readonly by: AttemptedBy };
 
 export interface LedgerSettings {
 	/** The same key in another scope is another key. */
@@ -64,17 +64,13 @@ export interface LedgerSettings {
  * others learn the outcome from its claim, without reading the table. Otherwise, four executions with the same fifty
  * keys would each spend seconds on futile claims.
  */
-export type ClaimQueue = KeyedQueue<HeldClaim>;
+export type ClaimQueue = KeyedQueue<HeldKey>;
 
-interface LedgerParts extends KeyReadsParts {
-	/** The Data Table that `LEDGER_TABLE` specifies. */
-	readonly table: DataTable;
+interface LedgerParts extends LockParts {
 	/** Shared by the process; undefined if the run shares no queue. */
 	readonly queue?: ClaimQueue;
 }
 
-/** How long after a claim the request may still be sent. */
-const SEND_WITHIN_MS = 60_000;
 /**
  * How long a claim waits to be written with others while more wait for a permit: each write is a sub-execution. It is
  * shorter than the writer's delay, so that outcomes are written with the claims that follow.
@@ -91,31 +87,25 @@ interface Wanted extends LedgerEntry {
 
 type Answer = Exclude<LedgerAnswer, { kind: 'mine' }>;
 type Seen = ClaimStatus<Answer>;
-type Claimed = Result<Answer | { readonly kind: 'mine'; readonly claim: HeldClaim }>;
 
 /**
  * Ensures that paid work is done only once across items, executions and workers: the item that claims a key does the
  * work and records the outcome for the others.
  */
 export class TableLedger {
-	private readonly writer: LedgerWriter;
-	private readonly reads: KeyReads;
 	private readonly lock: ClaimLock;
-	private readonly isSilent: IsSilent;
 	private readonly flushing = new AbortController();
 	private readonly queue: ClaimQueue;
 	private readonly permits: LimitFunction;
+	/** The claims of this run that were won. */
+	private readonly won = new Map<Claim, HeldKey>();
 
 	constructor(
 		private readonly settings: LedgerSettings,
 		private readonly parts: LedgerParts,
 	) {
-		const { table, clock } = parts;
-		this.writer = new LedgerWriter(table, clock);
 		this.queue = parts.queue ?? new KeyedQueue();
-		this.isSilent = silenceSeenBy(clock);
-		this.reads = new KeyReads(parts);
-		this.lock = new ClaimLock(table, this.writer, this.reads, clock);
+		this.lock = new ClaimLock(parts);
 		this.permits = pLimit(settings.claimsAtOnce ?? Infinity);
 	}
 
@@ -130,7 +120,7 @@ export class TableLedger {
 		// Each workflow has its own queue, because another workflow may be in another project, in which the same key
 		// means something else.
 		const slot = this.queue.enter(`${this.settings.workflowId} ${entryKey}`);
-		let claim: HeldClaim | undefined;
+		let held: HeldKey | undefined;
 		try {
 			const { clock, signal } = this.parts;
 			while (!slot.isFirst) {
@@ -141,10 +131,10 @@ export class TableLedger {
 			const seen = slot.lastWord && this.seenAs(slot.lastWord.state, wanted);
 			if (seen?.kind === 'known') return ok(seen.answer);
 			const answer = await this.acquire(wanted);
-			claim = answer.ok && answer.value.kind === 'mine' ? answer.value.claim : undefined;
+			held = answer.ok && answer.value.kind === 'mine' ? answer.value.held : undefined;
 			return answer;
 		} finally {
-			if (claim) void this.settled(claim).then(() => slot.leave(claim));
+			if (held) void this.settled(held).then(() => slot.leave(held));
 			else slot.leave();
 		}
 	}
@@ -152,117 +142,116 @@ export class TableLedger {
 	/** Writes the rows that are still queued; must be called before the node ends, however it ends. */
 	async flush(): Promise<Result<undefined>> {
 		this.flushing.abort();
-		return await this.writer.flush();
+		return await this.lock.flush();
 	}
 
-	/** Waits until the outcome of the claim is known, the claim is no longer fresh, or the run ends. */
-	private async settled(claim: HeldClaim): Promise<void> {
+	/** Waits until the outcome of the claim is known, or the run ends. */
+	private async settled({ settled }: HeldKey): Promise<void> {
 		const { clock, signal } = this.parts;
-		await clock.sleep(CLAIM_FRESH_MS, AbortSignal.any([claim.settled, this.flushing.signal, signal]));
+		await clock.sleep(Infinity, AbortSignal.any([settled, this.flushing.signal, signal]));
 	}
 
-	private async acquire(wanted: Wanted): Promise<Claimed> {
-		for (let reads = 0; ; reads++) {
-			const seen = await this.readKey(wanted, reads);
-			if (!seen.ok) return seen;
-			if (seen.value.kind === 'known') return ok(seen.value.answer);
-			if (seen.value.kind === 'pending') continue;
-			const claimed = await this.claimWithPermit(wanted);
-			if (!claimed.ok) return claimed;
-			// If the claim was lost, the key is read again, because the other claims may all have been removed.
-			if (claimed.value) return ok({ kind: 'mine', claim: claimed.value });
-		}
-	}
-
-	private async readKey(wanted: Wanted, reads: number): Promise<Result<Seen>> {
-		const stop = this.whyStop(wanted);
-		if (stop) return fail(stop);
-		const { entryKey } = wanted;
-		const rows = await (reads === 0 ? this.reads.read(entryKey) : this.reads.readLater(entryKey, reads));
-		return rows.ok ? ok(this.statusOf(rows.value, wanted)) : fail(beforeAnything(rows.failure));
-	}
-
-	private statusOf(rows: readonly TableRow[], wanted: Wanted): Seen {
-		const isSilent = this.settings.onUnknown === 'again' ? this.isSilent : undefined;
-		const state = stateOf(rows, this.parts.clock.wallNow(), this.lock.abandoned, isSilent);
-		return this.seenAs(state, wanted);
+	private async acquire(wanted: Wanted): Promise<Result<LedgerAnswer>> {
+		const acquired = await this.lock.acquire<Answer>({
+			entryKey: wanted.entryKey,
+			cells: () => this.cells('claimed', wanted),
+			statusOf: (rows) => this.statusOf(rows, wanted),
+			whyStop: () => this.whyStop(wanted),
+			withinMs: () => (this.permits.pendingCount > 0 ? CLAIMS_TOGETHER_MS : STEPS_TOGETHER_MS),
+			permit: async (claiming) => await this.withPermit(wanted, claiming),
+		});
+		if (!acquired.ok)
+			return acquired.failure.kind === 'badInput' ? fail(beforeAnything(acquired.failure)) : acquired;
+		if (acquired.value.kind === 'known') return ok(acquired.value.answer);
+		return ok({ kind: 'mine', held: this.hold(wanted, acquired.value) });
 	}
 
 	/** Claims once there is a permit, which is released when the claim is lost or settled. */
-	private async claimWithPermit(wanted: Wanted): Promise<Result<HeldClaim | undefined>> {
-		const { promise, resolve, reject } = Promise.withResolvers<Result<HeldClaim | undefined>>();
+	private async withPermit(
+		wanted: Wanted,
+		claiming: () => Promise<Result<Tried<Answer>>>,
+	): Promise<Result<Tried<Answer>>> {
+		const { promise, resolve, reject } = Promise.withResolvers<Result<Tried<Answer>>>();
 		const work = async (): Promise<void> => {
-			const claimed = await this.claimNow(wanted);
-			resolve(claimed);
-			if (claimed.ok && claimed.value) await this.settled(claimed.value);
+			const stop = this.whyStop(wanted);
+			const tried = stop ? fail(stop) : await claiming();
+			resolve(tried);
+			if (tried.ok && tried.value?.kind === 'mine') await this.settled(this.hold(wanted, tried.value));
 		};
 		this.permits(work).catch(reject);
 		return await promise;
 	}
 
-	/** @returns `undefined` if the claim is lost */
-	private async claimNow(wanted: Wanted): Promise<Result<HeldClaim | undefined>> {
-		const stop = this.whyStop(wanted);
-		if (stop) return fail(stop);
-		const sinceMs = this.parts.clock.now();
-		const won = await this.lock.claim({
-			entryKey: wanted.entryKey,
-			claimRow: (owner) => this.row('claim', wanted, owner),
-			statusOf: (rows) => this.statusOf(rows, wanted),
-			whyStop: () => this.whyStop(wanted),
-			withinMs: this.permits.pendingCount > 0 ? CLAIMS_TOGETHER_MS : STEPS_TOGETHER_MS,
+	private hold(wanted: Wanted, { claim, rows }: Mine): HeldKey {
+		const known = this.won.get(claim);
+		if (known) return known;
+		const { workflowId, executionId } = this.settings;
+		const by = { workflowId, executionId, atMs: this.parts.clock.wallNow() };
+		const { holder } = claim;
+		const held = new HeldKey({ holder, payloadHash: wanted.payloadHash, by, rowKeys: [] }, claim, {
+			write: (state, reference) => {
+				this.lock.end(claim);
+				// What is known now replaces what dead holders left unknown.
+				if (state !== 'unclear')
+					for (const rowKey of rowKeysOf(rows, claim.takenFrom)) claim.standing.add(rowKey);
+				this.lock.writer.add(claim, this.cells(state, wanted, reference));
+			},
+			giveBack: () => void this.lock.giveBack(claim),
+			free: () => this.lock.ignored.add(holder),
 		});
-		if (!won.ok) return fail(beforeAnything(won.failure));
-		return ok(won.value === undefined ? undefined : this.hold(wanted, won.value, sinceMs));
+		this.won.set(claim, held);
+		return held;
+	}
+
+	private statusOf(rows: readonly TableRow[], wanted: Wanted): Seen {
+		const { lock, parts } = this;
+		const state = stateOf(rows, parts.clock.wallNow(), lock.ignored, (holding) => lock.isDead(holding));
+		return this.seenAs(state, wanted);
 	}
 
 	private seenAs(state: KeyState, wanted: Wanted): Seen {
-		if (state.kind === 'free' || state.kind === 'pending') return state;
-		const { owner, payloadHash, by } = state.attempt;
+		if (state.kind === 'free') return { kind: 'free', dead: [] };
+		if (state.kind === 'held') return state;
+		const { payloadHash, by } = state.attempt;
 		// A person may have emptied the cell.
 		if (payloadHash && payloadHash !== wanted.payloadHash) return known({ kind: 'conflict', by });
-		if (state.kind === 'unknown') {
-			return this.settings.onUnknown === 'error' ? known({ kind: 'unknown', by }) : { kind: 'free' };
+		if (state.kind === 'unclear') {
+			if (this.settings.onUnknown === 'error') return known({ kind: 'unknown', by });
+			return { kind: 'free', dead: state.holders };
 		}
-		const { reference, finished } = state;
+		const { reference, finished, attempt } = state;
 		let isReported = finished;
 		const ended = (outcome: 'succeeded' | 'failed'): void => {
 			if (isReported) return;
 			isReported = true;
-			if (outcome === 'failed') this.lock.abandoned.add(owner);
-			this.writer.add(this.row('done', wanted, owner, { outcome, reference }));
+			this.endFor(attempt, wanted, outcome, reference);
 		};
 		return known({ kind: 'exists', reference, finished, by, ended });
 	}
 
-	private hold(wanted: Wanted, owner: string, sinceMs: number): HeldClaim {
-		const { workflowId, executionId } = this.settings;
-		const by = { workflowId, executionId, atMs: this.parts.clock.wallNow() };
-		const { payloadHash } = wanted;
-		return new HeldClaim({ owner, payloadHash, by }, sinceMs + SEND_WITHIN_MS, {
-			write: (kind, cells) => this.writer.add(this.row(kind, wanted, owner, cells)),
-			takeBack: () => this.writer.takeBack(owner),
-			abandon: () => this.lock.abandoned.add(owner),
-		});
+	/** Writes the end of another run's attempt. */
+	private endFor(
+		{ holder, rowKeys }: Attempt,
+		wanted: Wanted,
+		outcome: 'succeeded' | 'failed',
+		reference: string,
+	): void {
+		if (outcome === 'failed') this.lock.ignored.add(holder);
+		const cells = this.cells(outcome, wanted, reference);
+		const claim = new Claim(wanted.entryKey, holder, [], () => cells);
+		for (const rowKey of rowKeys) claim.standing.add(rowKey);
+		this.lock.writer.add(claim, cells);
 	}
 
-	private row(
-		kind: RowKind,
-		{ key, entryKey, payloadHash }: Wanted,
-		owner: string,
-		cells: ClaimCells = {},
-	): TableRow {
+	private cells(state: RowState, { key, payloadHash }: Wanted, reference = ''): TableRow {
 		const { scope, workflowId, executionId, ttlMs } = this.settings;
 		const atMs = this.parts.clock.wallNow();
 		return {
 			keyText: keyText(key),
-			reference: storable(cells.reference ?? ''),
-			outcome: cells.outcome ?? '',
-			kind,
+			state,
+			reference: storable(reference),
 			scope,
-			entryKey,
 			payloadHash,
-			owner,
 			workflowId,
 			executionId,
 			atMs,
@@ -282,6 +271,12 @@ export class TableLedger {
 }
 
 export type Ledger = Pick<TableLedger, 'claim' | 'flush'>;
+
+function rowKeysOf(rows: readonly TableRow[], holders: readonly string[]): string[] {
+	return rows
+		.filter(({ holder }) => holders.includes(textOrNumber(holder)))
+		.map(({ rowKey }) => textOrNumber(rowKey));
+}
 
 function known(answer: Answer): Seen {
 	return { kind: 'known', answer };
