@@ -10,7 +10,7 @@ import {
 	type JsonObject,
 } from '../../shared/text/json';
 import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
-import { CheckTooLong, isLeaf, pathOf, SchemaChecker, SchemaFault, wordsOf } from './validator';
+import { KEYWORDS, SchemaChecker, SchemaFault, TOO_MUCH } from './validator';
 
 export type AnswerFormat =
 	| { readonly kind: 'text' }
@@ -22,10 +22,6 @@ export type AnswerFormat =
 			/** Strict if absent: every property must then be required, and no others are allowed. */
 			readonly strict?: false;
 	  };
-
-/** How many problems a message lists; the rest are counted. */
-const PROBLEMS_SHOWN = 3;
-const TOO_MUCH = 'it is too large, or too unlike the schema, to be checked';
 
 /** The `response_format` of a request; nothing for plain text. */
 export function responseFormat(format: AnswerFormat): JsonObject {
@@ -67,36 +63,15 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	return ok({ kind: 'jsonSchema', name, schema, ...(isLoose && { strict: false }) });
 }
 
-/** Keywords that restrict a value. A title, a description or a default alone restricts nothing. */
-const RESTRICTING: ReadonlySet<string> = new Set([
-	...['type', 'enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'format'],
-	...[
-		'properties',
-		'patternProperties',
-		'additionalProperties',
-		'unevaluatedProperties',
-		'propertyNames',
-		'required',
-	],
-	...['minProperties', 'maxProperties', 'dependencies', 'dependentRequired', 'dependentSchemas'],
-	...[
-		'prefixItems',
-		'additionalItems',
-		'contains',
-		'unevaluatedItems',
-		'minItems',
-		'maxItems',
-		'uniqueItems',
-	],
-	...['minLength', 'maxLength', 'pattern'],
-	...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-]);
+/** Keywords that only name or hold schemas, so that they restrict nothing, no more than a title does. */
+const NAMING: ReadonlySet<string> = new Set(['$defs', 'definitions', '$id', '$anchor']);
 
 /** Whether an object, taken as a schema, accepts every answer, e.g. because it is an example of an answer. */
 function acceptsEverything(schema: JsonObject): boolean {
-	// An example may have a list called "items", too.
-	const restrictsItems = schema.items !== undefined && !Array.isArray(schema.items);
-	return !restrictsItems && !Object.keys(schema).some((key) => RESTRICTING.has(key));
+	return !Object.entries(schema).some(([key, value]) => {
+		// An example may have a list called "items", too.
+		return KEYWORDS.has(key) && !NAMING.has(key) && !(key === 'items' && Array.isArray(value));
+	});
 }
 
 /** The schema of answers that look like an example. */
@@ -166,14 +141,12 @@ function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
 	return isWhole && typeof value !== 'number';
 }
 
-/** Why a value is not what was asked for; empty if it is. */
+/** Why a value is not what was asked for, as a clause; empty if it is. */
 function problemOf({ value, source }: FoundValue, checker: SchemaChecker | undefined, text: string): string {
-	if (!checker) {
-		if (isJsonObject(value)) return '';
-		return Array.isArray(value) ? 'it is an array instead of a JSON object' : describeText(text);
-	}
 	// Checked with rounded numbers, because `value` contains very long integers as strings.
-	return misfit(parseRounded(source) ?? value, checker);
+	if (checker) return checker.whyUnfit(parseRounded(source) ?? value);
+	if (isJsonObject(value)) return '';
+	return Array.isArray(value) ? 'it is an array instead of a JSON object' : describeText(text);
 }
 
 function describeText(text: string): string {
@@ -182,27 +155,13 @@ function describeText(text: string): string {
 	return opens ? BROKEN : `it is text: "${excerpt(text, 80)}"`;
 }
 
-function misfit(value: Json, checker: SchemaChecker): string {
-	try {
-		const problems = checker.problemsOf(value).filter(isLeaf);
-		if (problems.length === 0) return '';
-		const shown = problems
-			.slice(0, PROBLEMS_SHOWN)
-			.map((problem) => excerpt(`${pathOf(problem) || 'the answer'}: ${wordsOf(problem)}`, 160));
-		const more = problems.length - PROBLEMS_SHOWN;
-		return `it does not fit the schema: ${shown.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
-	} catch (error) {
-		if (error instanceof CheckTooLong) return TOO_MUCH;
-		throw error;
-	}
-}
-
 /** Why a schema cannot check answers, as a clause; empty if it can. */
 export function faultOf(schema: JsonObject): string {
 	try {
-		return new SchemaChecker(schema) && '';
+		new SchemaChecker(schema);
+		return '';
 	} catch (error) {
-		if (error instanceof SchemaFault) return error.message;
-		throw error;
+		const isKnown = error instanceof SchemaFault;
+		return isKnown ? error.message : 'its "$id", "$anchor" or "$ref" cannot be read';
 	}
 }

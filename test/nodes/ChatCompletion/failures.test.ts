@@ -167,7 +167,7 @@ test('reports an answer that is not the requested JSON, or outputs its text', as
 	const failed = await stage.run(sayings('[answer: {"a":1}]'), schema);
 	expect(failed.error).toMatchObject({
 		message: expect.stringContaining(
-			'it does not fit the schema: the answer: does not have required property "title"',
+			'it does not fit the schema: the answer must have "title"',
 		),
 		context: { content: '{"a":1}', itemIndex: 0 },
 	});

@@ -1,7 +1,11 @@
 import type { INodeParameters } from 'n8n-workflow';
+import type { ServerResponse } from 'node:http';
 
+import type { ToolCall } from '../../../nodes/shared/answer/toolCalls';
+import type { JsonObject } from '../../../nodes/shared/text/json';
 import { sayings, sharedStage } from '../harness/stage';
 import { openChatStage } from './chat.fixture';
+import { openScriptedChat, writePieces } from './scriptedServer';
 
 /* Tools as rows: what is sent to the model, and how a second question answers the tool calls of the first. */
 
@@ -108,4 +112,69 @@ test('omits the rows if the conversation has not called a tool yet', async () =>
 	const run = await stage.run([{ json }], { messages: ANSWERING });
 	expect(run.jsons()[0]).toMatchObject({ content: 'yes' });
 	expect(bodies()[0]?.messages).toEqual([{ role: 'user', content: '[answer: yes]' }]);
+});
+
+describe('tool calls of streams', () => {
+	const chat = sharedStage(openScriptedChat);
+
+	/** An answer that streams each call in three pieces, which belong together by index alone. */
+	async function stream(response: ServerResponse, ids: ReadonlyArray<string | undefined>): Promise<void> {
+		const begun = ids.map((id, index) => ({ index, ...(id && { id }), function: { name: `tool_${index}` } }));
+		const ends = ['{"n":', '1}'].flatMap((text) =>
+			ids.map((_, index) => ({ index, function: { arguments: text } })),
+		);
+		const deltas = [...begun, ...ends].map((call) => ({ tool_calls: [call] }));
+		const choices = [
+			...deltas.map((delta) => ({ index: 0, delta })),
+			{ index: 0, delta: {}, finish_reason: 'tool_calls' },
+		];
+		const events = choices.map((choice) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`);
+		const pieces = [...events, 'data: [DONE]\n\n'].map((event) => Buffer.from(event));
+		await writePieces(response, pieces, 'end', 'text/event-stream');
+	}
+
+	test.each([
+		['of their own', ['a', 'b']],
+		['missing', [undefined, undefined]],
+		['the same', ['a', 'a']],
+	])('whose IDs are %s can be answered in JSON, turn after turn', async (_how, ids) => {
+		chat.server.answer = async (_body, response) => await stream(response, ids);
+		const messages: JsonObject[] = [{ role: 'user', content: 'Go' }];
+		for (const turn of [1, 2, 3]) {
+			const run = await chat.ask({
+				messagesMode: 'json',
+				messagesJson: JSON.stringify(messages),
+				simplify: false,
+			});
+			expect(run.error).toBeUndefined();
+			const [json] = run.jsons() as [
+				{ toolCalls: ToolCall[]; raw: { choices: Array<{ message: JsonObject }> } },
+			];
+			expect(json.toolCalls).toMatchObject([
+				{ name: 'tool_0', arguments: { n: 1 } },
+				{ name: 'tool_1', arguments: { n: 1 } },
+			]);
+			const { message } = json.raw.choices[0] ?? {};
+			const results = json.toolCalls.map(({ id }) => ({
+				role: 'tool',
+				tool_call_id: id,
+				content: `${turn}`,
+			}));
+			messages.push({ role: 'assistant', ...message }, ...results);
+		}
+		const sent = chat.server.requests.at(-1)?.messages as JsonObject[];
+		expect(sent.map(({ role }) => role)).toEqual([
+			'user',
+			'assistant',
+			'tool',
+			'tool',
+			'assistant',
+			'tool',
+			'tool',
+		]);
+		const answered = sent.filter(({ role }) => role === 'tool').map(({ tool_call_id: id }) => id);
+		expect(new Set(answered).size).toBe(4);
+		const made = sent.flatMap(({ tool_calls: calls }) => (calls ?? []) as ToolCall[]).map(({ id }) => id);
+		expect(made).toEqual(answered);
+	});
 });
