@@ -23,7 +23,8 @@ export async function openScriptedServer(): Promise<ScriptedServer> {
 	const server = await openServer((request, response) => {
 		response.on('error', () => undefined);
 		void bodyOf(request).then((text) => {
-			const body = JSON.parse(text) as JsonObject;
+			// A GET has no body.
+			const body = JSON.parse(text || '{}') as JsonObject;
 			scripted.requests.push(body);
 			scripted.headers.push(request.headers);
 			return scripted.answer(body, response);
