@@ -174,7 +174,7 @@ describe('tool calls of streams', () => {
 		]);
 		const answered = sent.filter(({ role }) => role === 'tool').map(({ tool_call_id: id }) => id);
 		expect(new Set(answered).size).toBe(4);
-		const made = sent.flatMap(({ tool_calls: calls }) => (calls ?? []) as ToolCall[]).map(({ id }) => id);
+		const made = sent.flatMap(({ tool_calls: calls }) => (calls ?? []) as JsonObject[]).map(({ id }) => id);
 		expect(made).toEqual(answered);
 	});
 });
