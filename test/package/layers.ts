@@ -35,7 +35,7 @@ export const ROOMS: Record<string, readonly string[]> = {
 	],
 	'nodes/ChatCompletion': ['json', 'request', 'failures.ts', 'api.ts', 'tokenBudget.ts'],
 	'nodes/AgentBridge': ['frames.ts', 'connection', 'reply', 'account.ts'],
-	'nodes/FlowTask': ['workflow', 'api', 'tasks', 'taskLog'],
+	'nodes/FlowTask': ['graph', 'workflow', 'api', 'tasks', 'taskLog'],
 	'nodes/AgentInvoke': ['wire', 'api', 'sessions', 'turns', 'turnLog'],
 };
 

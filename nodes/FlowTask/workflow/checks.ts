@@ -8,7 +8,7 @@ import {
 } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
 import { specOf } from './fileNodes';
-import { graphOf, holderOf } from './graph/links';
+import { graphOf, holderOf } from '../graph/links';
 import { inputName, inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
 import { promptsOf } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';

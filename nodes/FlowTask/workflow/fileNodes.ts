@@ -1,7 +1,7 @@
 import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import type { ParameterSpec, ParameterView } from '../../shared/workflow/parameterView';
-import { graphOf, sourceOf } from './graph/links';
-import { isFileInput } from './graph/names';
+import { graphOf, sourceOf } from '../graph/links';
+import { isFileInput } from '../graph/names';
 
 /** A node of a workflow, under the name that a list shows; `value` is its ID. */
 export interface NamedNode {

@@ -4,9 +4,9 @@ import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/js
 import { isLongInteger, type WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView, type Scalar } from '../../shared/workflow/parameterView';
 import { specOf } from './fileNodes';
-import { findSeeds } from './graph/foundSeeds';
-import type { GraphInput } from './graph/links';
-import { isSeedName } from './graph/names';
+import { findSeeds } from '../graph/foundSeeds';
+import type { GraphInput } from '../graph/links';
+import { isSeedName } from '../graph/names';
 import { promptChoice, rankInputs, type RankedInput } from './inputRanking';
 
 /** A row that the form offers for one value input of the workflow. */

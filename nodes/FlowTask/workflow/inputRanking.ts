@@ -1,6 +1,6 @@
 import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
-import { graphOf, holderOf, sourceOf, takesSeed, type Graph, type GraphInput } from './graph/links';
-import { laterNodes, mayFollow, polarityOf, textsInto, type TextFlow } from './graph/textFlow';
+import { graphOf, holderOf, sourceOf, takesSeed, type Graph, type GraphInput } from '../graph/links';
+import { laterNodes, mayFollow, polarityOf, textsInto, type TextFlow } from '../graph/textFlow';
 import {
 	isEditorState,
 	isFileInput,
@@ -12,7 +12,7 @@ import {
 	polarityIn,
 	usesLanguageModel,
 	type Polarity,
-} from './graph/names';
+} from '../graph/names';
 import { inputsIn, valueIn, type Prompt } from './prompt';
 import { choosePrompt, ownPrompts, type PromptChoice } from './promptChoice';
 

@@ -1,6 +1,6 @@
 import type { DefinitionInput, DefinitionNode } from '../../shared/workflow/definition';
-import { sourceOf, type Graph, type GraphInput } from './graph/links';
-import { laterNodes, mayFollow, textsInto, type FlowingText, type TextFlow } from './graph/textFlow';
+import { sourceOf, type Graph, type GraphInput } from '../graph/links';
+import { laterNodes, mayFollow, textsInto, type FlowingText, type TextFlow } from '../graph/textFlow';
 import {
 	areSamePrompt,
 	isAside,
@@ -19,7 +19,7 @@ import {
 	strengthOf,
 	takesMade,
 	usesLanguageModel,
-} from './graph/names';
+} from '../graph/names';
 
 /* Which text of a workflow the field "Prompt" fills: pure functions of the graph. */
 

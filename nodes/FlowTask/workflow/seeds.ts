@@ -2,9 +2,9 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
-import { findSeeds, type ForeignSeed } from './graph/foundSeeds';
-import { type GraphInput } from './graph/links';
-import { hasShortSeeds, isSeed } from './graph/names';
+import { findSeeds, type ForeignSeed } from '../graph/foundSeeds';
+import { type GraphInput } from '../graph/links';
+import { hasShortSeeds, isSeed } from '../graph/names';
 import { inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. If the export's seed were kept, every run would make the same image. */

@@ -2,7 +2,7 @@ import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
 import { formFields } from '../../../../nodes/FlowTask/workflow/formFields';
 import { readKnowledge } from '../../../../nodes/shared/workflow/definition';
 import { valueOf } from '../../results';
-import { isFileInput } from '../../../../nodes/FlowTask/workflow/graph/names';
+import { isFileInput } from '../../../../nodes/FlowTask/graph/names';
 
 it.each([
 	['image', true],

@@ -10,7 +10,7 @@ import {
 	type SeedMode,
 	type SeedPlan,
 } from '../../../../nodes/FlowTask/workflow/seeds';
-import { findSeeds } from '../../../../nodes/FlowTask/workflow/graph/foundSeeds';
+import { findSeeds } from '../../../../nodes/FlowTask/graph/foundSeeds';
 import { valueOf } from '../../results';
 
 const DEFINITION: WorkflowDefinition = valueOf(

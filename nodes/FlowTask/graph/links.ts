@@ -3,8 +3,8 @@ import {
 	type DefinitionInput,
 	type DefinitionNode,
 	type WorkflowDefinition,
-} from '../../../shared/workflow/definition';
-import type { Json } from '../../../shared/text/json';
+} from '../../shared/workflow/definition';
+import type { Json } from '../../shared/text/json';
 import { isSeed, isSeedName } from './names';
 
 export type Graph = ReadonlyMap<string, DefinitionNode>;

@@ -1,9 +1,5 @@
-import {
-	isLongInteger,
-	type DefinitionInput,
-	type DefinitionNode,
-} from '../../../shared/workflow/definition';
-import type { Json } from '../../../shared/text/json';
+import { isLongInteger, type DefinitionInput, type DefinitionNode } from '../../shared/workflow/definition';
+import type { Json } from '../../shared/text/json';
 
 /* What the names and values of a workflow's inputs say about their use, which an export does not state otherwise. */
 

@@ -1,5 +1,5 @@
-import type { DefinitionNode, WorkflowDefinition } from '../../../shared/workflow/definition';
-import type { Json } from '../../../shared/text/json';
+import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
+import type { Json } from '../../shared/text/json';
 import { graphOf, holderOf, isNumber, NUMBER_NAMES, originOf, takesSeed, type GraphInput } from './links';
 import { isEditorState, isOtherLink, isSeedName, isSettingName } from './names';
 

@@ -1,9 +1,5 @@
-import {
-	isLongInteger,
-	type DefinitionInput,
-	type DefinitionNode,
-} from '../../../shared/workflow/definition';
-import type { Json } from '../../../shared/text/json';
+import { isLongInteger, type DefinitionInput, type DefinitionNode } from '../../shared/workflow/definition';
+import type { Json } from '../../shared/text/json';
 import { sourceOf, type Graph, type GraphInput } from './links';
 import {
 	areSamePrompt,
