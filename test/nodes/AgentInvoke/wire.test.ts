@@ -166,7 +166,7 @@ describe('answers that do not fit the description are shown in the error', () =>
 		const account = describedBy({ answer: { sessionHeader: 'x-session' } });
 		const run = await agent.ask({ sessionMode: 'mapped', sessionKey: 'k' }, { account, ...CONTINUE });
 		expect(item(run).details).toMatchObject({ mayHaveRun: true, sessionId: 's7' });
-		expect(agent.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionId: 's7', owner: 'free' }]);
+		expect(agent.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionId: 's7' }]);
 	});
 });
 
