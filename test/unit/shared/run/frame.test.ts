@@ -89,25 +89,6 @@ it.each([{ goesOn: false }, { goesOn: true }])(
 	},
 );
 
-it.each([{ goesOn: false }, { goesOn: true }])(
-	'does not start if an item has no account, unless the node continues on errors: %j',
-	async (given) => {
-		const work = jest.fn(async () => [[]]);
-		const of = (itemIndex: number) => (itemIndex === 1 ? fail(REFUSED) : ok('an account'));
-		const run = inRunFrame(
-			contextOf({ ...given, items: 3 }).context,
-			async () => ok({ clients: { of } }),
-			work,
-		);
-		const error: unknown = await run.then(
-			() => undefined,
-			(thrown: unknown) => thrown,
-		);
-		expect(work).toHaveBeenCalledTimes(given.goesOn ? 1 : 0);
-		if (!given.goesOn) expect(error).toMatchObject({ message: 'No key', context: { itemIndex: 1 } });
-	},
-);
-
 it.each(['returns', 'throws'])('waits for the last writes when the work %s', async (how) => {
 	const { context, hints } = contextOf();
 	const written: string[] = [];
