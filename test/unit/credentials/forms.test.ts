@@ -53,9 +53,11 @@ describe.each(FORMS)('$credential.name', ({ credential, secret, foreign, own }) 
 	const { properties } = credential;
 
 	function noticesFor(token: string): INodeProperties[] {
+		const defaults = Object.fromEntries(properties.map(({ name, default: value }) => [name, value]));
 		return properties.filter(
 			(property) =>
-				property.type === 'notice' && NodeHelpers.displayParameter({ [secret]: token }, property, null, null),
+				property.type === 'notice' &&
+				NodeHelpers.displayParameter({ ...defaults, [secret]: token }, property, null, null),
 		);
 	}
 
