@@ -30,8 +30,12 @@ const SECOND_MS = 1_000;
  * between, it counts as at most `LONGEST_SPACING_MS`.
  */
 const LONGEST_SPAN_MS = 1_350;
+/** Requests overtake each other on their way, but not by more than this. */
+const MOST_OVERTAKEN_MS = 250;
 /** The rate may rise to this many times the rate at which the latest judged request was sent. */
 const GROWTH = 3;
+/** The same while many refusals may be chance: soon many more or no more are refused, which tells one from the other. */
+const GROWTH_TO_TELL = 10;
 /** The spacing of the first requests to an account; it then shrinks. */
 const FIRST_SPACING_MS = 50;
 /** While nothing is accepted, the spacing grows from this to `LONGEST_SPACING_MS`. */
@@ -157,8 +161,8 @@ export class AdaptiveRate {
 		// Simultaneous refusals count once, because a request already under way at the first one tells nothing new.
 		const isNew = request.atMs >= this.refusedAtMs;
 		if (isNew) this.refusedAtMs = nowMs;
-		// Requests that were sent earlier would have been refused by now.
-		this.accept(request.atMs);
+		// Requests that arrived earlier would have been refused by now.
+		this.accept(request.atMs - MOST_OVERTAKEN_MS);
 		this.judge(request, true);
 		if (isNew) this.backOff(nowMs, askedMs);
 	}
@@ -198,7 +202,8 @@ export class AdaptiveRate {
 		this.judgedMs = Math.max(atMs, this.judgedMs ?? atMs);
 		if (this.refusedAtMs === -Infinity) return;
 		const provenPerSecond = Number.isFinite(this.perSecond) ? this.perSecond : 1;
-		this.perSecond = this.belief.bestRate(Math.max(provenPerSecond, GROWTH * perSecond));
+		const growth = this.belief.mayBeMostlyChance ? GROWTH_TO_TELL : GROWTH;
+		this.perSecond = this.belief.bestRate(Math.max(provenPerSecond, growth * perSecond));
 	}
 
 	/** How fast requests followed each other before this one. */

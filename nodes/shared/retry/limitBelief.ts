@@ -9,12 +9,18 @@ const LOGARITHMS = LIMITS.map((limit) => Math.log(limit));
 const OUTAGE_SHARE = 0.97;
 /** Shares of requests that may be refused whatever the rate, with their prior probabilities. */
 const CHANCES = [
-	{ share: 0.01, prior: 0.77 },
-	{ share: 0.05, prior: 0.06 },
-	{ share: 0.1, prior: 0.06 },
-	{ share: 0.2, prior: 0.06 },
+	{ share: 0.01, prior: 0.72 },
+	{ share: 0.05, prior: 0.05 },
+	{ share: 0.1, prior: 0.05 },
+	{ share: 0.2, prior: 0.04 },
+	{ share: 0.35, prior: 0.03 },
+	{ share: 0.5, prior: 0.05 },
 	{ share: OUTAGE_SHARE, prior: 0.05 },
 ];
+/** From this share on, a limit looks much the same at any one rate. */
+const LARGE_SHARE = 0.35;
+/** How likely it must be that a large share is refused by chance, for the rate to put that to the test. */
+const WORTH_TESTING = 0.4;
 /** The prior probability that an account has no limit: at first, and after a limit has changed. */
 const UNLIMITED_AT_FIRST = 0.85;
 const UNLIMITED_LATER = 0.2;
@@ -50,10 +56,17 @@ export class LimitBelief {
 	private limits = AT_FIRST;
 	/** How likely it is that the latest refusal was due neither to a limit nor to an outage. */
 	private chance = 0;
+	/** How likely it is that a large share of requests is refused whatever the rate, except in an outage. */
+	private largeShare = 0;
 
 	/** Whether the latest refusal says nothing about the requests that follow. */
 	get wasByChance(): boolean {
 		return this.chance > 0.5;
+	}
+
+	/** Whether it may well be that a large share is refused whatever the rate, so that a higher rate costs nothing. */
+	get mayBeMostlyChance(): boolean {
+		return this.largeShare > WORTH_TESTING;
 	}
 
 	/**
@@ -69,6 +82,7 @@ export class LimitBelief {
 		const limits = new Float64Array(LIMITS.length);
 		let all = 0;
 		let byChance = 0;
+		let largeShare = 0;
 		for (const { share, prior, joint } of this.hypotheses) {
 			const chanceChanged = (changed / 2) * prior;
 			const limitChanged = (changed / 2) * sum(joint);
@@ -80,10 +94,12 @@ export class LimitBelief {
 				joint[step] = now;
 				limits[step] = (limits[step] ?? 0) + now;
 				all += now;
+				if (share >= LARGE_SHARE && share !== OUTAGE_SHARE) largeShare += now;
 				if (share !== OUTAGE_SHARE) byChance += before * share;
 			}
 		}
 		if (isRefused) this.chance = byChance / all;
+		this.largeShare = largeShare / all;
 		this.limits = limits.map((one) => one / all);
 		for (const { joint } of this.hypotheses) {
 			for (let step = 0; step < LIMITS.length; step++) joint[step] = (joint[step] ?? 0) / all;
