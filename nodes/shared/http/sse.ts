@@ -50,7 +50,10 @@ class EventParser {
 	}
 
 	private take(line: string): void {
-		if (line === '') return this.dispatch();
+		if (line === '') {
+			this.dispatch();
+			return;
+		}
 		const [field = ''] = /^[^:]{0,6}(?=:|$)/.exec(line) ?? ['other'];
 		const value = line.slice(field.length + 1).replace(/^ /, '');
 		if (field === 'data') this.data = this.data === undefined ? value : `${this.data}\n${value}`;
