@@ -27,7 +27,9 @@ async function main(): Promise<void> {
 	const userFolder = resolve(given ?? join(packageRoot, '.dev'));
 	await buildInto(userFolder);
 	if (given !== undefined) {
-		console.log(`Start your n8n with N8N_USER_FOLDER=${userFolder} and N8N_DEV_RELOAD=true. Ctrl-C ends the builds.`);
+		console.log(
+			`Start your n8n with N8N_USER_FOLDER=${userFolder} and N8N_DEV_RELOAD=true. Ctrl-C ends the builds.`,
+		);
 		return;
 	}
 	console.log('Starting n8n …');

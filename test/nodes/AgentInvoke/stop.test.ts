@@ -15,9 +15,7 @@ async function start(items: ItemInput[], parameters: Record<string, string | boo
 const sent = (): number => stage.platform.books().requests.invoke;
 const turns = () => stage.tables.rows('flow_agent_turns').map(({ item, outcome }) => [item, outcome]);
 const sessions = () =>
-	stage.tables
-		.rows('flow_agent_sessions')
-		.map(({ sessionKey, sessionId }) => [sessionKey, sessionId]);
+	stage.tables.rows('flow_agent_sessions').map(({ sessionKey, sessionId }) => [sessionKey, sessionId]);
 
 test.each([true, false])(
 	'answers to sent calls are read and saved with their sessions and turns, and no more calls are sent (stream: %s)',

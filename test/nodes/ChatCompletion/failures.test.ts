@@ -166,9 +166,7 @@ test('reports an answer that is not the requested JSON, or outputs its text', as
 	const schema = { responseFormat: 'jsonSchema', jsonSchema: '{"type":"object","required":["title"]}' };
 	const failed = await stage.run(sayings('[answer: {"a":1}]'), schema);
 	expect(failed.error).toMatchObject({
-		message: expect.stringContaining(
-			'it does not fit the schema: the answer must have "title"',
-		),
+		message: expect.stringContaining('it does not fit the schema: the answer must have "title"'),
 		context: { content: '{"a":1}', itemIndex: 0 },
 	});
 	const kept = await stage.run(sayings('[answer: {"a":1}]', '[answer: {"title":"x"}]'), {

@@ -163,7 +163,9 @@ test('if the export contains a placeholder for the seed, seeds are sent as numbe
 test('a seed target that is a setting is refused, because a seed is no number of steps', async () => {
 	const seeds = { seedMode: 'fixed', seed: 7, seedTargets: '3.steps' };
 	const run = await stage.run(prompts(1), form({}, {}, { parameterSpec: '', ...seeds }));
-	expect(run.error?.message).toContain('"Seed Targets" contains "3.steps", whose number is also for KSampler');
+	expect(run.error?.message).toContain(
+		'"Seed Targets" contains "3.steps", whose number is also for KSampler',
+	);
 	expect(sentPrompts()).toEqual([]);
 });
 
