@@ -79,7 +79,11 @@ export class AgentApi {
 		let unclear: InvokeOutcome | undefined;
 		const { outcome: last, tries } = await retry.run(
 			{
-				...{ repeatability, lane: 'work', tries: call.tries, endByMs, maySend: call.maySend },
+				repeatability,
+				lane: 'work',
+				tries: call.tries,
+				endByMs,
+				maySend: call.maySend,
 				mayRepeat: () => calls.mayRepeat(),
 			},
 			async (): Promise<InvokeOutcome> => {

@@ -167,8 +167,13 @@ export class SessionWriter {
 
 	private newRow({ key, entryKey }: KeySession, cells: TableRow): TableRow {
 		return {
-			...{ sessionKey: keyText(key), agent: this.settings.agent, waitsSinceMs: null },
-			...{ entryKey, holder: '', takenFrom: '', ...cells },
+			sessionKey: keyText(key),
+			agent: this.settings.agent,
+			waitsSinceMs: null,
+			entryKey,
+			holder: '',
+			takenFrom: '',
+			...cells,
 		};
 	}
 

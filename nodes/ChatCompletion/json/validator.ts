@@ -25,7 +25,10 @@ const NAMED_PARTS: Keywords = {
 };
 /** What the value of each keyword must be, so that a fault is found before an answer is paid for. */
 const OF_KEYWORDS: Keywords = {
-	...{ ...PARTS, ...NAMED_PARTS, const: true, ...each('enum required', LIST) },
+	...PARTS,
+	...NAMED_PARTS,
+	...each('enum required', LIST),
+	const: true,
 	type: { if: LIST, then: { items: TYPE, minItems: 1 }, else: TYPE },
 	...each('minLength maxLength minItems maxItems minContains maxContains', { type: 'integer', minimum: 0 }),
 	...each('minProperties maxProperties', { type: 'integer', minimum: 0 }),
@@ -173,8 +176,12 @@ function isLeaf(
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-	...{ string: 'text', number: 'a number', integer: 'a whole number', boolean: 'true or false' },
-	...{ array: 'a list', object: 'an object' },
+	string: 'text',
+	number: 'a number',
+	integer: 'a whole number',
+	boolean: 'true or false',
+	array: 'a list',
+	object: 'an object',
 };
 const NOT_ALLOWED = 'is not allowed';
 /** What the library says, and the same in the words of the node's other messages. */
