@@ -378,7 +378,9 @@ onQueue('main and two workers', () => {
 				async () => {
 					const all = await dataTableRows(n8n.client, LEDGER);
 					const ofBatch = all.filter(({ executionId }) => executionId === broken);
-					return ofBatch.filter(({ state }) => state === 'sent').length === tasks ? ofBatch : undefined;
+					// The row of a task that has ended says so instead.
+					const made = ofBatch.filter(({ reference }) => reference);
+					return made.length === tasks ? ofBatch : undefined;
 				},
 				`the ledger to know ${tasks} tasks`,
 				PATIENCE,
