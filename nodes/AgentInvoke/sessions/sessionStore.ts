@@ -11,7 +11,7 @@ import { claimCells, sessionIn, statusOf, type SessionSettings, type SessionWish
 import { KeySession, SessionWriter } from './sessionWriter';
 
 /** What limits the wait for a key. */
-interface Opening {
+interface KeyWait {
 	/** Why to stop waiting; `undefined` to go on. */
 	whyStop(): Failure | undefined;
 	/** Called before each wait for other runs. */
@@ -84,7 +84,7 @@ export class SessionStore {
 	 */
 	async obtain(
 		name: string,
-		waiting: Opening,
+		waiting: KeyWait,
 		{ isOld = false, ...wish }: SessionWish & { readonly isOld?: boolean } = {},
 	): Promise<Result<string>> {
 		const key = this.keyOf(name);
