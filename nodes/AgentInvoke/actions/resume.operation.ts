@@ -4,7 +4,7 @@ import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
 import type { Operation } from '../../shared/form/operation';
 import { optionGroups, readChoice } from '../../shared/form/options';
 import { simplifyField } from '../../shared/form/simplifyField';
-import { refuseRounded } from '../../shared/form/pastedJson';
+import { refuseLossyJson, refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import { isBlank, textOf } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
@@ -170,7 +170,9 @@ function readResult(form: ItemForm): Result<Json> {
 	}
 	if (typeof value === 'string') {
 		const parsed = parseJson(value);
-		return ok(parsed === undefined ? value : parsed);
+		if (parsed === undefined) return ok(value);
+		const loss = refuseLossyJson('Result', value);
+		return loss ? fail(loss) : ok(parsed);
 	}
 	const rounded = refuseRounded('Result', value);
 	if (rounded) return fail(rounded);

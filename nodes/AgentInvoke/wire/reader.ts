@@ -182,7 +182,7 @@ export class WireReader {
 		this.isClosed = true;
 	}
 
-	private readPart({ name: given, data }: StreamEvent): void {
+	private readPart({ name: given, data, isCutOff }: StreamEvent): void {
 		const { wire, hide } = this;
 		const parsed = parseJson(data);
 		const json = parsed === undefined ? hide(data) : redactJson(parsed, hide);
@@ -192,7 +192,9 @@ export class WireReader {
 		const rule = ruleFor(wire, name, data, json);
 		const isPlain = rule?.takesText === true && this.isPlainText(parsed);
 		if (isBroken(data, parsed) && !rule?.data && !isPlain) {
-			this.gap = `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(data)}`;
+			this.gap = isCutOff
+				? `the connection ended in the middle of an event "${excerpt(shown, 40)}"`
+				: `the data of an event "${excerpt(shown, 40)}" could not be read: ${whyNotJson(data)}`;
 			return;
 		}
 		this.readShared(json, data.length);

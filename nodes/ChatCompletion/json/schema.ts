@@ -1,5 +1,5 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { lostDigits } from '../../shared/form/pastedJson';
+import { lossIn } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -91,19 +91,15 @@ export function schemaOfExample(example: Json): JsonObject {
 }
 
 /**
- * Why a schema cannot be used; `undefined` if it can. An integer beyond 2^53, e.g. as a bound, is refused, because it
- * would be sent as another number.
+ * Why a schema cannot be used; `undefined` if it can. One that would not be sent as it was
+ * entered is refused.
  * @param name how messages name the schema
  * @param entered the schema as it was entered
  */
 export function refuseSchema(name: string, schema: JsonObject, entered: unknown): Failure | undefined {
 	if (isTooDeep(schema)) return badInput(`${name} is nested too deeply`, 'Enter a schema with fewer levels.');
-	const lost = lostDigits(entered);
-	if (lost === undefined) return undefined;
-	return badInput(
-		`${name} contains the number ${excerpt(lost, 40)}, which would lose digits`,
-		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or leave the bound out.`,
-	);
+	const loss = lossIn(entered);
+	return loss && badInput(`${name} ${loss.clause}`, loss.cure);
 }
 
 /**

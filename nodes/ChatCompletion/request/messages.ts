@@ -1,5 +1,5 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { lostDigits, refuseLossyJson } from '../../shared/form/pastedJson';
+import { lossIn, refuseLossyJson } from '../../shared/form/pastedJson';
 import {
 	excerpt,
 	isJsonObject,
@@ -147,9 +147,8 @@ export function readToolCalls(value: unknown): Result<JsonObject[], string> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	const list: unknown = isJsonObject(parsed) ? [parsed] : parsed;
 	if (!Array.isArray(list)) return fail('is not an array of tool calls');
-	const lost = lostDigits(value);
-	if (lost !== undefined)
-		return fail(`contains the number ${excerpt(lost, ID_CHARS)}, which would lose digits`);
+	const loss = lossIn(value);
+	if (loss) return fail(loss.clause);
 	const calls: JsonObject[] = [];
 	for (const [index, one] of list.entries()) {
 		const inner: unknown = isJsonObject(one) && isJsonObject(one.function) ? one.function : one;

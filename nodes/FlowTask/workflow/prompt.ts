@@ -1,6 +1,6 @@
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
-import { excerpt, jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
-import { lostDigits, ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
+import { jsonText, parseJson, type Json, type JsonObject } from '../../shared/text/json';
+import { lossIn, ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
 import { convertTo, showValue } from './values';
 
 /** `prompt` of §4.1: node ID -> the inputs changed in this request. */
@@ -101,11 +101,8 @@ function convert(value: unknown, type: OverrideType): Result<Json, string> {
 		case 'json': {
 			const parsed = typeof json === 'string' ? parseJson(json) : json;
 			if (parsed === undefined) return fail(`is ${showValue(json)}, which is not valid JSON`);
-			const lost = typeof json === 'string' ? lostDigits(json) : undefined;
-			if (lost === undefined) return ok(parsed);
-			return fail(
-				`contains ${excerpt(lost, 60)}, which would lose digits; the largest exact integer is ${Number.MAX_SAFE_INTEGER}`,
-			);
+			const loss = typeof json === 'string' ? lossIn(json) : undefined;
+			return loss ? fail(loss.clause) : ok(parsed);
 		}
 	}
 }

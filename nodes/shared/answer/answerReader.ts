@@ -48,7 +48,7 @@ export class AnswerReader {
 		readonly builder = new AnswerBuilder(),
 	) {}
 
-	take({ name, data, isWholeBody }: StreamEvent): Addition {
+	take({ name, data, isWholeBody, isCutOff }: StreamEvent): Addition {
 		const text = data.trim();
 		if (text === '[DONE]') {
 			this.isClosed = true;
@@ -67,6 +67,7 @@ export class AnswerReader {
 		if (text.startsWith('{')) {
 			this.hasBegun = true;
 			this.gap ??= text;
+			if (isCutOff) this.broken ??= 'the connection ended in the middle of an event';
 			this.isDoubtful ||= !this.builder.isFinished;
 		} else this.takeStray(name, text, isWholeBody);
 		return { ...NO_PARTS, meaning: 'nothing' };

@@ -51,21 +51,30 @@ export function lostDigits(value: unknown): string | undefined {
 	return longIntegers(text).find((token) => /^-?\d+$/.test(token));
 }
 
-/** Refuses JSON of which something would not be sent: an integer beyond 2^53, or the first value of a repeated key. */
-export function refuseLossyJson(fieldLabel: string, value: unknown): Failure | undefined {
+/**
+ * What of a JSON text, or of a value from an expression, would not be sent: an integer beyond 2^53, or the first value of
+ * a repeated key. A clause that follows the value's name, and what to do; `undefined` if nothing is lost.
+ */
+export function lossIn(value: unknown): { readonly clause: string; readonly cure: string } | undefined {
 	const repeated = typeof value === 'string' ? repeatedKey(value) : undefined;
 	if (repeated) {
-		return badInput(
-			`"${fieldLabel}" has an object that contains the key "${excerpt(repeated.key, 60)}" twice`,
-			'Only the last value would be sent: remove or rename one of the two.',
-		);
+		return {
+			clause: `has an object that contains the key "${excerpt(repeated.key, 60)}" twice`,
+			cure: 'Only the last value would be sent: remove or rename one of the two.',
+		};
 	}
 	const lost = lostDigits(value);
 	if (lost === undefined) return undefined;
-	return badInput(
-		`"${fieldLabel}" contains the number ${excerpt(lost, 40)}, which would lose digits`,
-		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put the number in quotation marks if it may be text.`,
-	);
+	return {
+		clause: `contains the number ${excerpt(lost, 40)}, which would lose digits`,
+		cure: `Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put the number in quotation marks if it may be text.`,
+	};
+}
+
+/** Refuses JSON of which something would not be sent; see {@link lossIn}. */
+export function refuseLossyJson(fieldLabel: string, value: unknown): Failure | undefined {
+	const loss = lossIn(value);
+	return loss && badInput(`"${fieldLabel}" ${loss.clause}`, loss.cure);
 }
 
 /** The first integer beyond 2^53 from an expression, as rounded by n8n; {@link ROUNDED} completes the sentence. */

@@ -7,6 +7,8 @@ export interface StreamEvent {
 	readonly data: string;
 	/** Whether this is all that arrived of a body that was not an event stream. */
 	readonly isWholeBody: boolean;
+	/** Whether the body ended in the middle of this event's JSON. */
+	readonly isCutOff?: boolean;
 }
 
 /** No real answer is this long; such a stream would never end. */
@@ -89,6 +91,10 @@ function eventOf(data: string, name?: string): StreamEvent {
 	return { name, data, isWholeBody: false };
 }
 
+function isHalf({ data }: StreamEvent): boolean {
+	return /^\s*\{/.test(data) && parseJson(data) === undefined;
+}
+
 interface StreamReader {
 	/** @returns the events that the text completed */
 	push(more: string): readonly StreamEvent[];
@@ -138,7 +144,10 @@ function createStreamReader(hasLines: boolean): StreamReader {
 			if (form === 'document' && /^\{[^]*^data:/m.test(text)) form = 'events';
 			// Many servers leave out the empty line that ends the last event. An event without data, though, is dropped: it
 			// was cut off, and its name alone could wrongly say that the stream is over.
-			if (form === 'events') return push('\n\n').filter(({ name, data }) => data !== '' || name === 'error');
+			if (form === 'events') {
+				const last = push('\n\n').filter(({ name, data }) => data !== '' || name === 'error');
+				return last.map((event) => (isHalf(event) ? { ...event, isCutOff: true } : event));
+			}
 			return form === 'lines' ? eventsOfLines(text) : [{ name: undefined, data: text, isWholeBody: true }];
 		},
 	};

@@ -138,6 +138,13 @@ describe('NaN, which Number() returns for a missing field', () => {
 		const isNull = { interrupt_result: { id: 'i', result: null } };
 		expect(agent.calls).toMatchObject([isNull, isNull]);
 	});
+
+	test('an answer to an interrupt does not lose the first value of a key that it has twice', async () => {
+		const resume = { operation: 'resume', resumeSessionId: 's', interruptId: 'i' };
+		const result = '{"pay":{"to":"Ann","to":"Bob"}}';
+		expect(item(await agent.ask({ ...resume, result })).error).toContain('contains the key "to" twice');
+		expect(agent.calls).toEqual([]);
+	});
 });
 
 describe('a token that the platform writes with escapes', () => {

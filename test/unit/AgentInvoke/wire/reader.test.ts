@@ -343,6 +343,10 @@ test('a connection that breaks is told, not the half of an event that it leaves'
 	expect(read(standard, half)).toMatchObject({
 		failure: { why: expect.stringContaining('could not be read') },
 	});
+	const cutOff = half.map((one) => (one.data.startsWith('{"succ') ? { ...one, isCutOff: true } : one));
+	expect(read(standard, cutOff)).toMatchObject({
+		failure: { why: 'the connection ended in the middle of an event "message"', text: 'a' },
+	});
 });
 
 test.each([

@@ -36,6 +36,10 @@ test.each([
 		'[{"id":"c1","name":"f","arguments":{"id":9007199254740993}}]',
 		'contains the number 9007199254740993, which would lose digits',
 	],
+	[
+		'[{"id":"c1","name":"f","arguments":{"to":"Ann","to":"Bob"}}]',
+		'has an object that contains the key "to" twice',
+	],
 ])('refuses calls that cannot be sent: %j', (given, failure) => {
 	expect(readToolCalls(given)).toEqual({ ok: false, failure });
 });

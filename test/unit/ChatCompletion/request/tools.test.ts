@@ -92,6 +92,10 @@ test.each<[ToolRow[], string]>([
 		'Tool 1 ("get_order"): "Parameters (JSON Schema)" contains the number 9223372036854775807, which would lose digits',
 	],
 	[
+		[tool({ parameters: '{"properties":{"id":{},"id":{"type":"string"}}}' })],
+		'Tool 1 ("get_order"): "Parameters (JSON Schema)" has an object that contains the key "id" twice',
+	],
+	[
 		[tool({ parameters: { properties: { id: { enum: [2 ** 60] } } } })],
 		'Tool 1 ("get_order"): "Parameters (JSON Schema)" contains the number 1152921504606847000, which would lose digits',
 	],

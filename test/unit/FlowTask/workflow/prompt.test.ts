@@ -297,6 +297,7 @@ describe('promptFromFields', () => {
 		['number', [7], 'must be a number'],
 		['number', '12345678901234567890', 'beyond which digits are lost'],
 		['json', '{"a":[12345678901234567890]}', 'would lose digits'],
+		['json', '{"a":1,"b":{"c":1,"c":2}}', 'has an object that contains the key "c" twice'],
 		['boolean', 'yes', 'must be true or false'],
 		['boolean', 1, 'must be true or false'],
 		['json', '{a:1}', 'which is not valid JSON'],

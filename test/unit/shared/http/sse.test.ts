@@ -65,6 +65,12 @@ test.each<[string, string[], object[]]>([
 	['an event without its end', ['data: a\n\ndata: b'], [event('a'), event('b')]],
 	['an event whose data is cut off', ['data: a\n\nevent: done\ndata: '], [event('a')]],
 	['a complete event without data', ['event: done\ndata:\n\n'], [event('', 'done')]],
+	[
+		'an event whose JSON is cut off',
+		['data: {"a":1}\n\ndata: {"b'],
+		[event('{"a":1}'), { ...event('{"b'), isCutOff: true }],
+	],
+	['an event without the empty line after it', ['data: {"a":1}'], [event('{"a":1}')]],
 	['an event that is cut off within its line end', ['data: a\r\n\r'], [event('a')]],
 	['an object', [' {"a"', ':1} '], [document('{"a":1} ')]],
 	['an array', ['[', ']'], [document('[]')]],
