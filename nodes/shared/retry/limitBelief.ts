@@ -20,7 +20,7 @@ const CHANCES = [
 /** From this share on, a limit looks much the same at any one rate. */
 const LARGE_SHARE = 0.35;
 /** How likely it must be that a large share is refused by chance, for the rate to put that to the test. */
-const WORTH_TESTING = 0.4;
+const WORTH_TESTING = 0.3;
 /** The prior probability that an account has no limit: at first, and after a limit has changed. */
 const UNLIMITED_AT_FIRST = 0.85;
 const UNLIMITED_LATER = 0.2;
