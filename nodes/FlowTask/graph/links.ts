@@ -9,8 +9,13 @@ import { isSeed, isSeedName } from './names';
 
 export type Graph = ReadonlyMap<string, DefinitionNode>;
 
+/** Made once for each workflow, because every input of every item is looked up in it. */
+const GRAPHS = new WeakMap<WorkflowDefinition, Graph>();
+
 export function graphOf(definition: WorkflowDefinition): Graph {
-	return new Map(definition.nodes.map((node) => [node.nodeId, node]));
+	const graph = GRAPHS.get(definition) ?? new Map(definition.nodes.map((node) => [node.nodeId, node]));
+	GRAPHS.set(definition, graph);
+	return graph;
 }
 
 /** The node that a linked input gets its value from; `undefined` if it has no link, or the export lacks the node. */

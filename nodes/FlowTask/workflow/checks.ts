@@ -120,7 +120,7 @@ function heldBy(input: DefinitionInput, known: WorkflowKnowledge): string {
 }
 
 function nodeOf({ definition }: WorkflowKnowledge, nodeId: string): DefinitionNode | undefined {
-	return definition?.nodes.find((node) => node.nodeId === nodeId);
+	return definition && graphOf(definition).get(nodeId);
 }
 
 /** The name of an input in messages, with the node's title if that is known. */
