@@ -5,9 +5,11 @@ import { body, event, read, wireOf, wireText } from './wires';
 /* What the descriptions in docs/wires/ make of answers that the stand-ins for the products do not give. */
 
 const a2a = wireOf(wireText('a2a'));
+const adk = wireOf(wireText('adk'));
 const coze = wireOf(wireText('coze'));
 const dify = wireOf(wireText('dify'));
 const langgraph = wireOf(wireText('langgraph'));
+const mastra = wireOf(wireText('mastra'));
 const responses = wireOf(wireText('responses'));
 
 describe('a ready description reads', () => {
@@ -245,6 +247,90 @@ describe('a ready description reads', () => {
 		const events = ['human_input_required', 'workflow_paused'].map((name) => event({ event: name }));
 		expect(read(dify, events)).toMatchObject({
 			failure: { kind: 'failed', why: expect.stringContaining('a form that only Dify') },
+		});
+	});
+});
+
+/* Recorded from @mastra/hono 1.7.9 and @google/adk 2.0.0, shortened. */
+
+describe('the description of Mastra', () => {
+	const told = (type: string, payload: object = {}) => event({ type, runId: 'run', from: 'AGENT', payload });
+	const pieces = ['Turn ', '2'].map((text) => told('text-delta', { id: 'txt-0', text }));
+	const finish = told('finish', { stepResult: { reason: 'stop' }, output: { usage: { totalTokens: 7 } } });
+	const done = event('[DONE]');
+
+	test('makes the ID of a new session, and keeps it', () => {
+		const turn = { kind: 'message', message: 'Hi', files: [] } as const;
+		const sent = valueOf(wireRequest(mastra, turn, { sessionId: '', stream: true, uuid: 'u' }));
+		expect(sent.body).toEqual({
+			messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
+			memory: { thread: 'u', resource: 'n8n' },
+		});
+	});
+
+	test('reads the pieces of an answer, and needs the end', () => {
+		const value = { answer: 'Turn 2', usage: { totalTokens: 7 } };
+		expect(read(mastra, [told('start'), ...pieces, told('text-end'), finish, done])).toMatchObject({ value });
+		expect(read(mastra, pieces)).toMatchObject({ failure: { kind: 'brokeOff', text: 'Turn 2' } });
+	});
+
+	test('reads a tool that waits for approval, which is answered by the ID of the run', () => {
+		const call = { toolCallId: 'call_1', toolName: 'pay', args: { amount: 7 } };
+		const asked = [told('tool-call', call), told('tool-call-approval', call), done];
+		const interrupt = { id: 'run', tool: 'pay', arguments: { amount: 7 } };
+		expect(read(mastra, asked)).toMatchObject({ value: { interrupts: [interrupt] } });
+		const turn = { kind: 'results', results: [{ interruptId: 'run', result: { approved: true } }] } as const;
+		expect(valueOf(wireRequest(mastra, turn, { sessionId: 's', stream: true, uuid: 'u' }))).toMatchObject({
+			path: '/api/agents/mine-1/resume-stream',
+			body: { runId: 'run', resumeData: { approved: true }, memory: { thread: 's' } },
+		});
+	});
+
+	test('reads a failure, although the stream ends as usual', () => {
+		const failed = told('error', { error: { message: 'model broke', name: 'AI_APICallError' } });
+		expect(read(mastra, [...pieces, failed, finish, done])).toMatchObject({
+			failure: { kind: 'failed', why: expect.stringContaining('model broke') },
+		});
+	});
+});
+
+describe('the description of ADK', () => {
+	const told = (parts: object[], more: object = {}) =>
+		event({
+			invocationId: 'e-1',
+			author: 'helper',
+			longRunningToolIds: [],
+			content: { role: 'model', parts },
+			...more,
+		});
+	const pieces = ['Turn ', '2: '].map((text) => told([{ text }], { partial: true }));
+	const whole = told([{ text: 'Turn 2: two' }], { usageMetadata: { totalTokenCount: 7 } });
+
+	test('reads an answer with and without pieces, and needs the whole at the end', () => {
+		const value = { answer: 'Turn 2: two', usage: { totalTokenCount: 7 } };
+		expect(read(adk, [...pieces, whole])).toMatchObject({ value });
+		expect(read(adk, [whole])).toMatchObject({ value });
+		expect(read(adk, pieces)).toMatchObject({ failure: { kind: 'brokeOff', text: 'Turn 2: ' } });
+	});
+
+	test('reads the last of several answers of a turn, and no thoughts', () => {
+		const call = told([{ functionCall: { id: 'c', name: 'look', args: {} } }]);
+		const first = told([{ text: 'I look it up.' }]);
+		const last = told([{ text: 'Hm.', thought: true }, { text: 'Found.' }]);
+		expect(read(adk, [first, call, last])).toMatchObject({ value: { answer: 'Found.' } });
+	});
+
+	test('reads a tool that takes long as an interrupt, which is answered by its ID and name', () => {
+		const functionCall = { id: 'call-1', name: 'pay', args: { amount: 7 } };
+		const asked = [told([{ functionCall }], { longRunningToolIds: ['call-1'] })];
+		const interrupt = { id: 'call-1', tool: 'pay', arguments: { amount: 7 } };
+		expect(read(adk, asked)).toMatchObject({ value: { interrupts: [interrupt] } });
+	});
+
+	test('reads a failure', () => {
+		const failed = event({ author: 'helper', errorCode: 'UNKNOWN_ERROR', errorMessage: 'model broke' });
+		expect(read(adk, [failed])).toMatchObject({
+			failure: { kind: 'failed', why: expect.stringContaining('model broke') },
 		});
 	});
 });
