@@ -126,10 +126,12 @@ test('tasks of earlier tries do not count, nor do refused submits', async () => 
 test('a task that another execution submitted while this one was admitted does not count', async () => {
 	const run = new Run(1);
 	const [known, made] = [submit(0, 'k'), submit(1)];
-	await run.open([known]);
+	await run.open([known, made]);
 	expect(await run.admits(known)).toBe(true);
 	run.began(known, 'known');
 	run.daily.ended(known, { taskId: 't', snapshot: undefined, failure: undefined });
+	expect(await run.admits(made)).toBe(true);
+	run.failed(made);
 	await run.close();
 	expect(table.all()).toMatchObject([{ nodeDay: null }]);
 	expect(await new Run(1).make([made])).toBe(1);
