@@ -52,6 +52,14 @@ describe('describeTask', () => {
 		});
 	});
 
+	it('hides a key in the links of all nodes, also for an agent', () => {
+		const info = taskInfo('t', { status: 3, files: { '9': [`https://h/a.png?k=${KEY}&sig=1`] } });
+		const hidden = ['https://h/a.png?k=[hidden]&sig=1'];
+		expect(describeTask(info, redact)).toMatchObject({ files: { '9': hidden } });
+		const snapshot = { info, endedAtMs: AT };
+		expect(describeForAgent(outcome({ snapshot }), redact)).toMatchObject({ files: hidden });
+	});
+
 	it('hides a key before it shortens an error text', () => {
 		const info = taskInfo('t', { errMsg: `${'e'.repeat(9_988)} ${KEY} ${'e'.repeat(5_000_000)}` });
 		const { errorMessage } = describeTask(info, redact);

@@ -140,12 +140,17 @@ describe('runTasks: the prompt token', () => {
 		expect(outcome?.snapshot?.info?.finalFiles).toEqual([outcome?.files[0]?.link.url]);
 	});
 
-	it('also shows the link without the token if the download fails', async () => {
+	it('also shows the link without the token, and without the key, if the download fails', async () => {
 		const made = scene();
-		made.platform.filesOf = withToken;
+		made.platform.filesOf = () => ({
+			final_files: ['https://h/a.png?authorization=token-1&k=0123456789&x=1'],
+		});
 		made.downloadFails = () => BROKEN;
-		const [outcome] = await made.clock.run(made.run([submitJob(0)]));
-		expect(outcome?.failure?.details?.urls).toEqual(['https://h/t-1/a.png?authorization=[hidden]&x=1']);
+		const redact = redactor(['0123456789']);
+		const [outcome] = await made.clock.run(made.run([submitJob(0)], {}, { redact }));
+		expect(outcome?.failure?.details?.urls).toEqual([
+			'https://h/a.png?authorization=[hidden]&k=[hidden]&x=1',
+		]);
 	});
 });
 
