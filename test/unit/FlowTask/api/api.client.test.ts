@@ -135,7 +135,7 @@ describe('createClient', () => {
 		const { call, clock, sent } = setting([BUSY], { deadlineMs: 30_000 });
 		const result = await clock.run(call(WRITE));
 		expect(sent.map(({ atMs }) => atMs)).toEqual([
-			0, 334, 584, 1_084, 2_084, 4_084, 8_084, 13_084, 18_084, 23_084, 28_084,
+			0, 100, 350, 850, 1_850, 3_850, 7_850, 12_850, 17_850, 22_850, 27_850,
 		]);
 		expect(result).toMatchObject({
 			ok: false,
