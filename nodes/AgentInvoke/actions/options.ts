@@ -7,7 +7,7 @@ import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
-import type { BudgetLimit } from '../turnLog/dailyBudget';
+import type { BudgetLimit } from '../turnLog/turnLog';
 
 const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;

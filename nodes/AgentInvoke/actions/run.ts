@@ -10,11 +10,10 @@ import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
 import { LIVENESS } from '../../shared/dataTable/claims';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
-import { isTimeZone } from '../../shared/dailyLimit/calendarDay';
 import { DayCounts } from '../../shared/dailyLimit/dayCounts';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
-import { failInput, ok, type Result } from '../../shared/errors/failure';
+import { ok, type Result } from '../../shared/errors/failure';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/effects/ledger';
 import { openLedger } from '../../shared/effects/openLedger';
@@ -25,8 +24,8 @@ import { openRetry } from '../../shared/retry/retry';
 import { afterStop, authenticated } from '../../shared/http/request';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { AgentApi } from '../api/api';
-import { DailyBudget } from '../turnLog/dailyBudget';
-import { TURN_TABLE, TurnLog, TurnOwners } from '../turnLog/turnLog';
+import { TURN_TABLE, TurnLog } from '../turnLog/turnLog';
+import { TurnOwners } from '../turnLog/turnOwners';
 import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
 import { SessionOwners } from '../sessions/sessionOwners';
@@ -68,8 +67,7 @@ export interface AgentRun extends RunFrame {
 	readonly queued: readonly QueuedItem[];
 	readonly random: () => number;
 	/** Present if turns are recorded. */
-	readonly turnLog?: TurnLog;
-	readonly budget?: DailyBudget | undefined;
+	readonly turnLog: TurnLog | undefined;
 	readonly memoryBudget: MemoryBudget;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
@@ -137,13 +135,11 @@ async function openAgentRun(
 	if (!read.ok) return read;
 	const redact = redactor(read.value.account.secrets);
 	const client = openClient(context, read.value, options.value, frame, redact);
-	const log = openTurnLog(context, options.value, frame);
-	if (!log.ok) return log;
 	const { maxInterrupts, idempotency, retryAmbiguous } = options.value;
 	const onUnknown = retryAmbiguous ? 'again' : 'error';
 	return ok({
 		...frame,
-		...log.value,
+		turnLog: openTurnLog(context, options.value, frame),
 		client,
 		redact,
 		asTool: isTool(context.getNode()),
@@ -211,36 +207,26 @@ function openSessions(
 /** The daily usage as counted by all executions of this n8n process together. */
 const DAY_COUNTS = new DayCounts();
 
-/** The turn log and the budget share a table, so it is looked up only once. */
 function openTurnLog(
 	context: IExecuteFunctions,
 	{ recordTurns, recordLifeMs, budget: limit }: AgentOptions,
 	{ clock, writeLast }: RunFrame,
-): Result<{ readonly turnLog?: TurnLog; readonly budget?: DailyBudget | undefined }> {
-	if (!recordTurns) return ok({});
-	const timeZone = context.getTimezone();
-	if (!isTimeZone(timeZone)) {
-		return failInput(
-			`The workflow's time zone "${timeZone}" is unknown, so turns cannot be recorded by day`,
-			'Choose another time zone in the settings of the workflow. Nothing was sent.',
-		);
-	}
+): TurnLog | undefined {
+	if (!recordTurns) return undefined;
 	const { id: nodeId, name: node } = context.getNode();
 	const workflowId = context.getWorkflow().id ?? '';
 	const table = openTable(context, TURN_TABLE, recordLifetime(workflowId, recordLifeMs));
 	const owners = new TurnOwners({ workflowId, nodeId }, openTable(context, SESSION_TABLE));
-	const runId = randomUUID();
-	const settings = { workflowId, nodeId, node, timeZone, runId, executionId: context.getExecutionId() };
-	const turnLog = new TurnLog(settings, table, owners, clock);
-	const budget =
-		limit && new DailyBudget({ limit, timeZone, runId }, table, owners, turnLog, clock, DAY_COUNTS);
-	writeLast(
-		async () => {
-			const written = await turnLog.flush();
-			budget?.close(written.ok);
-			return written;
-		},
-		limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN,
-	);
-	return ok({ turnLog, budget });
+	const settings = {
+		workflowId,
+		nodeId,
+		node,
+		executionId: context.getExecutionId(),
+		timeZone: context.getTimezone(),
+		runId: randomUUID(),
+		limit,
+	};
+	const turnLog = new TurnLog(settings, table, owners, clock, DAY_COUNTS);
+	writeLast(async () => await turnLog.flush(), limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN);
+	return turnLog;
 }

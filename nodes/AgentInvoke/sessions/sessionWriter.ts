@@ -141,7 +141,7 @@ export class SessionWriter {
 		});
 		const rows = keys.flatMap((key) => (key.claim ? [] : [this.newRow(key, cells.get(key) ?? {})]));
 		const results = [
-			[claimed, swaps.length > 0 ? await this.table.swapThenRead(swaps) : ok([])] as const,
+			[claimed, swaps.length > 0 ? await this.table.swap(swaps) : ok([])] as const,
 			[
 				keys.filter(({ claim }) => !claim),
 				rows.length > 0 ? await this.table.insertThenRead(rows) : ok([]),
@@ -203,10 +203,7 @@ export class SessionWriter {
 		if (own && gone.length > 0) void this.table.remove('rowKey', [...new Set(gone)]);
 	}
 
-	/**
-	 * Changes rows by compare-and-set. A change that finds no row reads: if its own session stands there, it was carried
-	 * out before; otherwise another run or a person was faster, and what stands there counts.
-	 */
+	/** Changes rows by compare-and-set. The rows that stand afterwards tell whose change was carried out. */
 	private async change(keys: readonly KeySession[]): Promise<Result<undefined>> {
 		if (keys.length === 0) return ok(undefined);
 		const changes = keys.map((key) => ({ key, cells: this.cellsOf(key) }));
@@ -217,27 +214,15 @@ export class SessionWriter {
 			for (const { key, cells } of changes) this.putBack(key, cells);
 			return swapped;
 		}
-		const written = new Set(swapped.value.map(({ entryKey }) => entryKey));
-		const { done = [], missed = [] } = Object.groupBy(changes, ({ key }) =>
-			written.has(key.entryKey) ? 'done' : 'missed',
-		);
-		for (const { key, cells } of done) this.markWritten(key, cells);
-		if (missed.length === 0) return ok(undefined);
-		const read = await this.table.read(
-			'entryKey',
-			missed.map(({ key }) => key.entryKey),
-		);
-		const rowsOf = Map.groupBy(read.ok ? read.value : [], ({ entryKey }) => entryKey);
-		if (!read.ok) for (const { key, cells } of missed) this.putBack(key, cells);
-		if (!read.ok) return read;
-		const again = missed.filter(({ key, cells }) =>
-			this.learnMissed(key, cells, rowsOf.get(key.entryKey) ?? []),
+		const rowsOf = Map.groupBy(swapped.value, ({ entryKey }) => entryKey);
+		const again = changes.filter(({ key, cells }) =>
+			this.learnChanged(key, cells, rowsOf.get(key.entryKey) ?? []),
 		);
 		return await this.change(again.map(({ key }) => key));
 	}
 
 	/** @returns whether an earlier write of this run was carried out although it failed, so that the change can be made */
-	private learnMissed(key: KeySession, cells: TableRow, rows: readonly TableRow[]): boolean {
+	private learnChanged(key: KeySession, cells: TableRow, rows: readonly TableRow[]): boolean {
 		const found = sessionIn(rows, this.clock.wallNow());
 		if (found?.cell === cells.sessionId) {
 			this.markWritten(key, cells);
@@ -245,6 +230,7 @@ export class SessionWriter {
 			key.stored = found.cell;
 			return true;
 		} else {
+			// Another run or a person was faster, and what stands there counts.
 			key.isLost ||= key.isUnwritten;
 			key.isUsed = false;
 			key.adopt(found?.sessionId ?? '', found?.cell ?? null);

@@ -97,8 +97,8 @@ export interface EngineRun {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
-	/** Called before a job's task is made; a failure means that it must not be made. Left out if tasks are not counted. */
-	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
+	/** Asked before a job's task is made; a failure means that it must not be made. Left out if tasks are not recorded. */
+	readonly book?: { admit(job: ObservedJob): Promise<Result<undefined>> } | undefined;
 	readonly observers?: readonly TaskObserver[];
 	/** Aborted when the run ends, which the engine or n8n may do early; waits and transfers then end. */
 	readonly ending: AbortController;
@@ -196,8 +196,8 @@ class TaskRun {
 			const { taskId, submittedAtMs } = start;
 			return await this.proceed(job, { taskId, submittedAtMs, promptToken: undefined, reused: false });
 		}
-		const { admit: admitJob } = this.run;
-		const admit = admitJob && (async () => await admitJob(job));
+		const { book } = this.run;
+		const admit = book && (async () => await book.admit(job));
 		const task = await this.submitter.submit(start, record, admit).finally(() => {
 			this.unsubmitted--;
 		});

@@ -44,18 +44,6 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		return result && (result.ok || isAlone) ? result : await work(items);
 	}
 
-	/**
-	 * Like `add`, for work that must not be repeated, because a second try would find it done, as if by another
-	 * execution.
-	 * @param unclear the result if another caller's batch failed or took too long, so that the outcome is unknown
-	 */
-	async addOnce(items: readonly T[], work: (items: readonly T[]) => Promise<R>, unclear: R): Promise<R> {
-		const joined = this.join(items);
-		if (!joined) return await this.begin([...items], work);
-		const result = await joined;
-		return result?.ok ? result : unclear;
-	}
-
 	/** Adds the items to the batch that another caller has opened, if any. */
 	private join(items: readonly T[]): Promise<R | undefined> | undefined {
 		const { next } = this;
@@ -94,10 +82,8 @@ export class SharedTable {
 	readonly lookups: Batches<IfMissing, string | undefined> = new SharedBatches();
 	/** Each operation on a column of a table has batches of its own. */
 	readonly reads = batchesBy<CellValue, readonly TableRow[]>();
-	readonly inserts = batchesBy<TableRow, undefined>();
 	/** The second argument names the columns that the swaps compare. */
 	readonly swaps = batchesBy<RowSwap, readonly TableRow[]>();
-	readonly swapsThenRead = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly replacements = batchesBy<Replacement, readonly TableRow[]>();
 	readonly insertsThenRead = batchesBy<TableRow, readonly TableRow[]>();
 	readonly removals = batchesBy<CellValue, undefined>();

@@ -79,7 +79,7 @@ test('finding lost keys needs few writes if the table fails, however many keys t
 	table.mishap = () => 'before';
 	table.calls.length = 0;
 	await clock.run(one.settle());
-	expect(table.calls.filter((call) => call === 'swapThenRead').length).toBeLessThan(10);
+	expect(table.calls.filter((call) => call === 'swap').length).toBeLessThan(10);
 });
 
 test('a replaced holder learns that it was replaced, even if the table failed at first', async () => {

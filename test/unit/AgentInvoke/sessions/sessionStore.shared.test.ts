@@ -39,7 +39,7 @@ async function forget(key = 'k'): Promise<void> {
 
 test.each([
 	['known', ['read', 'swap']],
-	['new', ['read', 'insertThenRead', 'swapThenRead']],
+	['new', ['read', 'insertThenRead', 'swap']],
 ])('a turn in a %s session costs the operations %j', async (what, operations) => {
 	if (what === 'known') await clock.run(worker().run(ask('first')));
 	table.calls.length = 0;
@@ -52,7 +52,7 @@ test('a database that takes ten seconds per statement costs a new session no add
 	await clock.run(worker().run(ask('m')));
 	const [first, ...rest] = table.calls;
 	expect([first, ...rest.filter((call) => call !== 'replace')]).toEqual([
-		...['read', 'insertThenRead', 'swapThenRead'],
+		...['read', 'insertThenRead', 'swap'],
 	]);
 });
 
@@ -63,7 +63,7 @@ test('the session of a stream is in the table while the agent is still answering
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 	await clock.run(run);
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
-	expect(table.calls).toEqual(['read', 'insertThenRead', 'swapThenRead', 'swap']);
+	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
 });
 
 test('an item that waits for a key does not delay the other items of its run', async () => {
