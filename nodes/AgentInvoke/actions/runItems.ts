@@ -108,14 +108,13 @@ function effectsOf(
 	run: AgentRun,
 	chatStreamOf: (itemIndex: number) => ChatStream,
 ): TurnEffects<ReadTurn> {
+	const { turnLog } = run;
 	/** What was streamed for each item that is not answered yet. */
 	const streamed = new Map<number, string>();
 	return {
 		payloadOf: async (turn) => await payloadOf(context, turn),
-		prepare: async (turn) => {
-			const admitted = await run.turnLog?.admit(turn);
-			return admitted?.ok === false ? admitted : await requestOf(context, run, turn);
-		},
+		admit: turnLog && (async (turn) => await turnLog.admit(turn)),
+		prepare: async (turn) => await requestOf(context, run, turn),
 		onDelta: async ({ itemIndex }, text) => {
 			if (run.signal.aborted) return;
 			const chatStream = chatStreamOf(itemIndex);

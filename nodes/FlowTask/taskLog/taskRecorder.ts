@@ -34,7 +34,7 @@ export interface RecorderSettings extends RowOrigin {
 	readonly mostPerDay: number;
 }
 
-interface RecorderParts {
+interface RecorderTools {
 	readonly table: PreparableTable;
 	readonly clock: Clock;
 	readonly redact: Redact;
@@ -60,7 +60,7 @@ export class TaskRecorder implements TaskObserver {
 
 	constructor(
 		private readonly settings: RecorderSettings,
-		private readonly parts: RecorderParts,
+		private readonly parts: RecorderTools,
 	) {
 		const { timeZone, mostPerDay: most } = settings;
 		const { table, clock, counts } = parts;

@@ -4,6 +4,7 @@ import type { Clock } from '../../shared/run/clock';
 import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
+import { Ticket, type EffectMemory } from '../../shared/effects/due';
 import type { Ledger } from '../../shared/effects/ledger';
 import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
@@ -14,7 +15,6 @@ import { explainMistake, explainNoFiles, explainWatchEnd, notAgain, type StopRea
 import { ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskFacts, TaskObserver, TaskSource } from './observer';
 import { linksOf, type FileSelection, type TaskLabel } from './resultLinks';
-import type { SubmitRecord } from './memory';
 import { tokenHider } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
 import type { Prompt } from '../workflow/prompt';
@@ -52,8 +52,8 @@ export interface TaskJob extends ObservedJob {
 	readonly start: SubmitStart | WatchStart;
 	/** The name of the task's files, without extension; left out if they keep the names in their links. */
 	readonly fileStem?: string | undefined;
-	/** Records what becomes of the submit; left out for tasks that the item names. */
-	readonly record?: SubmitRecord | undefined;
+	/** Is told what becomes of the submit; left out for tasks that the item names. */
+	readonly record?: EffectMemory | undefined;
 }
 
 /** How the account's tasks are reached; a task is visible only to the account that submitted it. */
@@ -194,7 +194,14 @@ class TaskRun {
 		if (start.kind === 'watch') {
 			this.unsubmitted--;
 			const { taskId, submittedAtMs } = start;
-			return await this.proceed(job, { taskId, submittedAtMs, promptToken: undefined, reused: false });
+			const ticket = new Ticket(record);
+			return await this.proceed(job, {
+				taskId,
+				submittedAtMs,
+				promptToken: undefined,
+				reused: false,
+				ticket,
+			});
 		}
 		const { book } = this.run;
 		const admit = book && (async () => await book.admit(job));
@@ -212,7 +219,7 @@ class TaskRun {
 			const source = sourceOf(job, reused);
 			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source }));
 			if (this.settings.goal === 'finished') return await this.follow(job, task);
-			job.record?.delivered();
+			task.ticket.delivered();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
 			return outcome(job, { taskId, reused, snapshot, sent });
 		} catch (error) {
@@ -221,7 +228,7 @@ class TaskRun {
 	}
 
 	private async follow(job: TaskJob, task: ItemTask): Promise<TaskOutcome> {
-		const { delivery, record, start } = job;
+		const { delivery, start } = job;
 		const { taskId, promptToken, submittedAtMs: sinceMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const onNews = (info: TaskInfo): void => this.tell((observer) => observer.news(job, info));
@@ -229,13 +236,9 @@ class TaskRun {
 		const end = seen ?? (await this.watcher.watch(taskId, origin, this.isKnown(task), onNews));
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const failure = explainWatchEnd(taskId, end, this.run.redact, sourceOf(job, reused) === 'given');
-		if (failure && USELESS_AFTER.has(failure.kind)) {
-			record?.failed();
-			task.ended?.('failed');
-		}
+		if (failure && USELESS_AFTER.has(failure.kind)) task.ticket.done('failed');
 		if (failure || end.kind !== 'final') return outcome(job, { ...known, failure });
-		task.ended?.('succeeded');
-		record?.delivered();
+		task.ticket.done('succeeded');
 		if (delivery.form === 'urls') {
 			const isWithheld = end.info.errorMessage !== '' && linksOf(end.info, 'all').length === 0;
 			return outcome(job, { ...known, failure: isWithheld ? this.withoutFiles(job, end) : undefined });
