@@ -135,8 +135,7 @@ async function openAgentRun(
 	if (!read.ok) return read;
 	const redact = redactor(read.value.account.secrets);
 	const client = openClient(context, read.value, options.value, frame, redact);
-	const { maxInterrupts, idempotency, retryAmbiguous } = options.value;
-	const onUnknown = retryAmbiguous ? 'again' : 'error';
+	const { maxInterrupts, idempotency, sendAgain } = options.value;
 	return ok({
 		...frame,
 		turnLog: openTurnLog(context, options.value, frame),
@@ -145,7 +144,7 @@ async function openAgentRun(
 		asTool: isTool(context.getNode()),
 		options: options.value,
 		memoryBudget: new MemoryBudget(),
-		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
+		ledger: openLedger(context, frame, 'agent', idempotency, { sendAgain, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		fingerprintOf: requestFingerprints(context, NOT_IN_REQUEST),
 		interruptLimit: new InterruptLimit(context.getContext('flow'), maxInterrupts),

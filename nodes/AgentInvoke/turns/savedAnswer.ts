@@ -1,3 +1,4 @@
+import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
 import { nameOfUser, shownKey, type KeyWords, type Reused } from '../../shared/effects/due';
 import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { tokenCounts } from '../../shared/run/budgetMessages';
@@ -173,23 +174,22 @@ export const WORDS_OF_KEY: KeyWords = {
 		"The agent was not asked. A key stands for one question: use another key, or delete this key's rows in the Data Table flow_task_ledger.",
 	unknown: (key, who) =>
 		`The agent may have run for the idempotency key "${key}" in ${who}, but its answer is unknown`,
-	unknownAdvice:
-		'The agent was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, turn on "Retry Ambiguous Failures" under "Cost and Speed".',
+	unknownAdvice: `The agent was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, ${SEND_AGAIN}.`,
 	unknownDetails: { mayHaveRun: true },
 };
 
 /**
  * What an earlier try kept of its turn: its answer, or why the agent must not be asked again; undefined if it may be.
- * @param retryAmbiguous whether to ask again even if the agent may have run
+ * @param sendAgain whether to ask again even if the agent may have run
  */
 export function recalledFrom(
 	kept: JsonObject | undefined,
-	retryAmbiguous: boolean,
+	sendAgain: boolean,
 ): Result<TurnResult> | undefined {
 	const { outcome, unclear } = kept ?? {};
 	const result = isJsonObject(outcome) ? readSavedAnswer(outcome) : undefined;
 	if (result) return ok({ ...result, recalled: true });
-	const mayAsk = isJsonObject(outcome) || unclear === undefined || retryAmbiguous;
+	const mayAsk = isJsonObject(outcome) || unclear === undefined || sendAgain;
 	return mayAsk ? undefined : fail(stillUnclear(textOf(unclear)));
 }
 
@@ -209,7 +209,7 @@ function stillUnclear(said: string): Failure {
 		kind: 'unclear',
 		message:
 			'An earlier try called the agent for this item and got no usable answer, so the agent may have run',
-		advice: `The agent was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.${said ? ` The earlier error was: ${said}` : ''}`,
+		advice: `The agent was not asked again. Check the session on the platform, or ${SEND_AGAIN} if asking twice does no harm.${said ? ` The earlier error was: ${said}` : ''}`,
 		details: { mayHaveRun: true },
 	};
 }

@@ -72,7 +72,7 @@ export interface TurnSettings {
 	readonly maxInvocations: number;
 	readonly timeoutMs: number;
 	readonly attempts: number;
-	readonly retryAmbiguous: boolean;
+	readonly sendAgain: boolean;
 	readonly renewExpired: boolean;
 	readonly turnOrder: TurnOrder;
 	readonly idempotencyAnswers: AnswerKeeping;
@@ -285,7 +285,7 @@ class ItemTurn<T extends AgentTurn> {
 	/** What an earlier try of this node run kept; undefined if the agent should be asked. */
 	private async recall(): Promise<Result<TurnResult> | undefined> {
 		const kept = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
-		const known = recalledFrom(kept, this.settings.retryAmbiguous);
+		const known = recalledFrom(kept, this.settings.sendAgain);
 		// The agent is not asked twice, even if the credential was changed in between.
 		const isOwn = isJsonObject(kept?.outcome) && kept.outcome.agent === this.agent;
 		if (known?.ok && isOwn) await this.restore(known.value.session.id);
@@ -344,14 +344,14 @@ class ItemTurn<T extends AgentTurn> {
 		source: UsedSession['source'],
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session'>, AgentFailure>> {
 		const { sessions, key, calls, turn } = this;
-		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
+		const { timeoutMs, attempts, sendAgain } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await turn.client.api.invoke({
 				request: open,
 				sessionId,
 				timeoutMs,
 				tries: attempts,
-				retryAmbiguous,
+				sendAgain,
 				maySend: this.maySend,
 				onDelta: async (text) => await this.run.onDelta(turn, text),
 				onSession: (id) => {

@@ -93,7 +93,7 @@ async function openNodeRun(
 		}),
 		ledger: openLedger(context, frame, 'task', options.idempotency, {
 			deadlineMs,
-			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
+			sendAgain: options.sendAgain,
 			claimsAtOnce: CONCURRENCY,
 		}),
 		hints: new Set<string>(),

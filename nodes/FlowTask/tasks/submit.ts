@@ -3,6 +3,7 @@ import { fail, failInput, ok, type Failure, type Result } from '../../shared/err
 import { excerpt, jsonText } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import type { MemoryBudget } from '../../shared/files/memoryBudget';
+import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
 import {
 	due,
 	shownKey,
@@ -207,8 +208,7 @@ function wordsFor(account: string | undefined): KeyWords {
 			'Nothing was submitted. An idempotency key belongs to one set of inputs: use another key for other inputs, or delete the rows of this key in the Data Table flow_task_ledger.',
 		unknown: (key, who) =>
 			`A task may have been created for the idempotency key "${key}" by ${who}, but its ID is unknown`,
-		unknownAdvice:
-			'Nothing was submitted, so nothing is paid for twice. Look for the task in the platform\'s console. To submit the item anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again.',
+		unknownAdvice: `Nothing was submitted, so nothing is paid for twice. Look for the task in the platform's console. To submit the item anyway, ${SEND_AGAIN}.`,
 		unknownDetails: { status: 'unknown', mayExist: true },
 	};
 }

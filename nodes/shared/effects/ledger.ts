@@ -49,7 +49,8 @@ export interface LedgerSettings {
 	readonly executionId: string;
 	/** How long entries are valid, in ms; 0 = forever. */
 	readonly ttlMs: number;
-	readonly onUnknown: 'error' | 'again';
+	/** Whether work whose outcome is unknown may be done again. */
+	readonly sendAgain: boolean;
 	/** When to stop waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	/**
@@ -216,7 +217,7 @@ export class TableLedger {
 		// A person may have emptied the cell.
 		if (payloadHash && payloadHash !== wanted.payloadHash) return known({ kind: 'conflict', by });
 		if (state.kind === 'unclear') {
-			if (this.settings.onUnknown === 'error') return known({ kind: 'unknown', by });
+			if (!this.settings.sendAgain) return known({ kind: 'unknown', by });
 			return { kind: 'free', dead: state.holders };
 		}
 		const { reference, finished, attempt } = state;

@@ -24,7 +24,7 @@ export function openLedger(
 	{ clock, signal, writeLast }: RunFrame,
 	operation: 'task' | 'agent',
 	idempotency: IdempotencyOptions | undefined,
-	settings: Pick<LedgerSettings, 'onUnknown' | 'deadlineMs' | 'claimsAtOnce'>,
+	settings: Pick<LedgerSettings, 'sendAgain' | 'deadlineMs' | 'claimsAtOnce'>,
 ): TableLedger | undefined {
 	if (!idempotency) return undefined;
 	const workflowId = context.getWorkflow().id ?? '';

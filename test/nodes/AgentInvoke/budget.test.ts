@@ -71,7 +71,7 @@ describe('a daily limit', () => {
 
 	test('that refuses a turn in a retry says that the agent may have run in the earlier try', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', times: 1 });
-		const parameters = withBudget({ most: 1 }, { retries: 0, retryAmbiguous: true });
+		const parameters = withBudget({ most: 1 }, { retries: 0, onUnknownOutcome: 'sendAgain' });
 		const run = await stage.run([said('hi')], parameters);
 		const again = await stage.harness.retry(run, stage.workflow(parameters));
 		expect(again.error?.message).toMatch(

@@ -176,7 +176,7 @@ export class WorkerProcess {
 				...{ slot: slots[itemIndex], sinceMs },
 			})),
 			{
-				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
+				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, sendAgain: false, renewExpired: false },
 				maxInvocations: 0,
 				...{ idempotencyAnswers: 'keep' as const, stopAtFailure: false, turnOrder: 'arrival' as const },
 				...settings,

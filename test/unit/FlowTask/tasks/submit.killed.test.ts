@@ -82,7 +82,7 @@ class Scene {
 		const call = createClient(service, retry, clock, deadlineMs);
 		const ledger = new TableLedger(
 			{
-				...{ scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' },
+				...{ scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, sendAgain: false },
 				...{ deadlineMs, claimsAtOnce: AT_ONCE },
 			},
 			{

@@ -28,7 +28,7 @@ function open(signal = new AbortController().signal, workflowId = 'w1', timeoutM
 		workflowId,
 		executionId: '7',
 		ttlMs: 0,
-		onUnknown: 'error',
+		sendAgain: false,
 		deadlineMs,
 	} as const;
 	return new TableLedger(settings, {
