@@ -28,7 +28,7 @@ import { TURN_TABLE, TurnLog } from '../turnLog/turnLog';
 import { TurnOwners } from '../turnLog/turnOwners';
 import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
-import { SessionOwners } from '../sessions/sessionOwners';
+import { KnownSessions } from '../sessions/knownSessions';
 import { SessionStore } from '../sessions/sessionStore';
 import type { SessionChoice } from '../turns/turn';
 import { ItemForm, type ReadItem } from './inputs';
@@ -73,8 +73,8 @@ export interface AgentRun extends RunFrame {
 	readonly asTool: boolean;
 }
 
-/** Which key has which session, for all executions of this n8n process together. */
-const SESSION_OWNERS = new SessionOwners();
+/** For all executions of this n8n process together. */
+const KNOWN_SESSIONS = new KnownSessions();
 
 const CREDENTIAL = 'flowAgentApi';
 
@@ -112,7 +112,7 @@ const QUEUE = new KeyedQueue();
  * each key or session ID of each credential.
  */
 function enterQueue(context: IExecuteFunctions, readSession: ReadItem<SessionChoice>): QueuedItem[] {
-	const owner = Symbol('run');
+	const run = Symbol('run');
 	const sinceMs = systemClock.now();
 	const credentialId = context.getNode().credentials?.[CREDENTIAL]?.id ?? '';
 	return context.getInputData().map((_, itemIndex) => {
@@ -120,7 +120,7 @@ function enterQueue(context: IExecuteFunctions, readSession: ReadItem<SessionCho
 		if (!session.ok || session.value.kind === 'new') return { session, slot: undefined, sinceMs };
 		const { kind } = session.value;
 		const name = session.value.kind === 'mapped' ? session.value.key : session.value.id;
-		return { session, slot: QUEUE.enter(JSON.stringify([credentialId, kind, name]), owner), sinceMs };
+		return { session, slot: QUEUE.enter(JSON.stringify([credentialId, kind, name]), run), sinceMs };
 	});
 }
 
@@ -198,7 +198,7 @@ function openSessions(
 	const settings = { agent, workflowId, executionId: context.getExecutionId(), ttlMs };
 	const table = openTable(context, SESSION_TABLE, UNTIL_EXPIRY);
 	const parts = { table, clock, random: Math.random, signal, liveness: LIVENESS };
-	const sessions = new SessionStore(settings, parts, SESSION_OWNERS);
+	const sessions = new SessionStore(settings, parts, KNOWN_SESSIONS);
 	writeLast(async () => await sessions.flush(), SESSIONS_NOT_WRITTEN);
 	return sessions;
 }

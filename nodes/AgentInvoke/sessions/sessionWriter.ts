@@ -10,7 +10,10 @@ import type { Clock } from '../../shared/run/clock';
 import { textOrNumber } from '../../shared/text/textOf';
 import { sessionIn, usedCells, type SessionSettings } from './sessionRows';
 
-/** What a run knows about one key, and the claim that it may hold. */
+/**
+ * What a run knows about one key, and the claim that it may hold. `sessionId` is what the run uses and `stored` what the
+ * table has, so they differ exactly while a write is due. `isStrict` only with a `claim`; `isLost` is never taken back.
+ */
 export class KeySession {
 	/** Empty if the key has no session as far as this run knows. */
 	sessionId = '';
@@ -129,28 +132,31 @@ export class SessionWriter {
 		return done.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
-	/** Gives rows to sessions that have none: the row of the claim, which may be gone; without a claim, a new one. */
+	/**
+	 * Gives rows to sessions that have none: the row of the claim, which may be gone. Without a claim, or if the claim must
+	 * outlast the session's opening because it is that of a turn in strict order, a new one.
+	 */
 	private async open(keys: readonly KeySession[]): Promise<Result<undefined>> {
 		// With a key of its own, no renewal of the claim that comes late can replace the row.
 		const cells = new Map(keys.map((key) => [key, { ...this.cellsOf(key), rowKey: randomUUID() }] as const));
-		const claimed = keys.filter(({ claim }) => claim);
+		const { claimed = [], others = [] } = Object.groupBy(keys, ({ claim, isStrict }) =>
+			claim && !isStrict ? 'claimed' : 'others',
+		);
 		await Promise.all(claimed.map(async ({ claim }) => claim && (await this.quiet(claim))));
 		const swaps = claimed.map((key): RowSwap => {
 			const { entryKey, claim } = key;
 			return { where: { entryKey, holder: claim?.holder ?? null }, cells: cells.get(key) ?? {} };
 		});
-		const rows = keys.flatMap((key) => (key.claim ? [] : [this.newRow(key, cells.get(key) ?? {})]));
+		const rows = others.map((key) => this.newRow(key, cells.get(key) ?? {}));
 		const results = [
 			[claimed, swaps.length > 0 ? await this.table.swap(swaps) : ok([])] as const,
-			[
-				keys.filter(({ claim }) => !claim),
-				rows.length > 0 ? await this.table.insertThenRead(rows) : ok([]),
-			] as const,
+			[others, rows.length > 0 ? await this.table.insertThenRead(rows) : ok([])] as const,
 		] as const;
 		for (const [some, done] of results) {
 			const rowsOf = Map.groupBy(done.ok ? done.value : [], ({ entryKey }) => entryKey);
 			for (const key of some) {
-				if (done.ok) this.settle(key, cells.get(key) ?? {}, rowsOf.get(key.entryKey) ?? []);
+				const claim = some === claimed ? key.claim : undefined;
+				if (done.ok) this.settle(key, claim, cells.get(key) ?? {}, rowsOf.get(key.entryKey) ?? []);
 				else this.putBack(key, cells.get(key) ?? {});
 			}
 		}
@@ -177,13 +183,17 @@ export class SessionWriter {
 		};
 	}
 
-	/** Takes in the rows of a key after its session was written. */
-	private settle(key: KeySession, cells: TableRow, rows: readonly TableRow[]): void {
-		const { claim } = key;
+	/** Takes in the rows of a key after its session was written. @param claim whose row became that of the session */
+	private settle(
+		key: KeySession,
+		claim: Claim | undefined,
+		cells: TableRow,
+		rows: readonly TableRow[],
+	): void {
 		const found = sessionIn(rows, this.clock.wallNow());
 		const isOwn = found !== undefined && found.cell === cells.sessionId;
 		const isNamed = claim && rows.some(({ takenFrom }) => textOrNumber(takenFrom).includes(claim.holder));
-		key.claim = undefined;
+		if (claim) key.claim = undefined;
 		if (claim && isOwn) this.tidy(claim, rows);
 		else if (claim) void this.lock.giveBack(claim);
 		if (!isOwn || isNamed) key.isLost = true;

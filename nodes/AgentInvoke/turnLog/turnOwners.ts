@@ -2,7 +2,7 @@ import { digestOf, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calen
 import type { DataTable } from '../../shared/dataTable/table';
 import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';
-import { nameOfSession } from '../sessions/sessionOwners';
+import { nameOfSession } from '../sessions/knownSessions';
 import type { SessionChoice } from '../turns/turn';
 
 export interface OwnedTurn {

@@ -119,8 +119,8 @@ export async function runTasks(
 	effects: EngineRun,
 ): Promise<TaskOutcome[]> {
 	const run = new TaskRun(jobs, settings, effects);
-	const slots = pLimit(settings.maxInFlight);
-	return await Promise.all(jobs.map(async (job) => await slots(async () => await run.job(job))));
+	const permits = pLimit(settings.maxInFlight);
+	return await Promise.all(jobs.map(async (job) => await permits(async () => await run.job(job))));
 }
 
 class TaskRun {

@@ -53,6 +53,8 @@ const UNDER_WAY: Used = { count: 1, tokens: 0 };
 /**
  * Keeps a day's work within a limit that all executions share. Within a process the count is exact; the work of other
  * processes is in the log, which is read again before anything is admitted, but at most once a second.
+ *
+ * Each count in `admitted` is also in `entered`, until `close` leaves it; `reading` covers the first `size` of them.
  */
 export class DailyLimit<E> {
 	private readonly entered = new Map<string, DayCount>();

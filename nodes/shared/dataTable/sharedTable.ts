@@ -26,6 +26,8 @@ const OTHERS_WORK_WITHIN_MS = 15_000;
 /**
  * Batches work of one kind for many callers. Requests that come while a batch is under way go into the next one, so on
  * an idle n8n no request waits, and a hundred simultaneous executions need a few sub-executions instead of hundreds.
+ *
+ * There is a `next` only while a batch is `underWay`; it takes items until that one has ended.
  */
 export class SharedBatches<T, R extends Result<unknown>> {
 	private underWay: Promise<unknown> | undefined;

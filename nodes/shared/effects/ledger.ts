@@ -91,7 +91,7 @@ type Seen = ClaimStatus<Answer>;
 
 /**
  * Ensures that paid work is done only once across items, executions and workers: the item that claims a key does the
- * work and records the outcome for the others.
+ * work and records the outcome for the others. Each claim in `won` has a permit until its key is settled.
  */
 export class TableLedger {
 	private readonly lock: ClaimLock;
