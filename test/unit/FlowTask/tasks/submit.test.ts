@@ -388,3 +388,31 @@ describe('the payload', () => {
 		expect(new Set(hashes).size).toBe(hashes.length);
 	});
 });
+
+describe('a limit', () => {
+	const full: Failure = { kind: 'notSubmitted', message: 'The limit is reached', advice: '' };
+	const asked = async (over: Partial<SubmitStart>, admitted: Result<undefined>) => {
+		const admit = async (): Promise<Result<undefined>> => {
+			scene.log.push('admit');
+			return await Promise.resolve(admitted);
+		};
+		return await scene.open().submit(start({ images: [image('a')], ...over }), scene.record, admit);
+	};
+
+	it('is asked before anything is uploaded, and what it forbids is not sent', async () => {
+		expect(failureOf(await asked({ idempotency: undefined }, fail(full)))).toEqual(full);
+		expect(scene.log).toEqual(['admit']);
+	});
+
+	it('counts only what a key makes: it is asked after the key, which it frees if it forbids the submit', async () => {
+		expect(failureOf(await asked({}, fail(full)))).toEqual(full);
+		expect(scene.log).toEqual(['upload', 'claim order 1', 'admit', '1 refused']);
+	});
+
+	it('is not asked for a task that exists', async () => {
+		const known = { kind: 'exists', reference: 't-0', finished: true, by: BY, ended: jest.fn() } as const;
+		scene.answerClaim = () => ok(known);
+		expect(valueOf(await asked({}, fail(full)))).toMatchObject({ taskId: 't-0', reused: true });
+		expect(scene.log).not.toContain('admit');
+	});
+});
