@@ -18,7 +18,7 @@ import {
 	arrivedOf,
 	busyOutcome,
 	explainBusySession,
-	explainCall,
+	explainAgentCall,
 	explainRefusal,
 	explainRun,
 	isPassing,
@@ -103,7 +103,7 @@ export class AgentApi {
 		if (outcome.kind === 'cancelled' && !call.maySend()) return fail(CLAIM_STALE);
 		if (outcome.kind !== 'answered') {
 			const facts = { account, redact, sessionId: call.sessionId };
-			return fail(explainCall(outcome, { repeatability, tries }, facts));
+			return fail(explainAgentCall(outcome, { repeatability, tries }, facts));
 		}
 		return outcome.data;
 	}

@@ -307,7 +307,7 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 }
 
 /** Explains a call that found the agent busy, was refused by a gateway, is unclear or was never sent. */
-export function explainCall(
+export function explainAgentCall(
 	outcome: FailedOutcome,
 	{ repeatability, tries }: Pick<CallFacts, 'repeatability' | 'tries'>,
 	facts: RefusalFacts,

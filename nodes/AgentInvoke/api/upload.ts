@@ -9,7 +9,7 @@ import type { Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
 import {
 	busyOutcome,
-	explainCall,
+	explainAgentCall,
 	explainRefusal,
 	isPassing,
 	ofForeign,
@@ -63,7 +63,7 @@ export async function uploadMedia(
 	);
 	return outcome.kind === 'answered'
 		? outcome.data
-		: fail(explainCall(outcome, { repeatability, tries }, facts));
+		: fail(explainAgentCall(outcome, { repeatability, tries }, facts));
 }
 
 async function uploadOnce(
