@@ -214,11 +214,9 @@ class ItemTurn<T extends AgentTurn> {
 	 * turns wait for each other.
 	 */
 	private async begin(): Promise<Result<undefined>> {
-		const { agent, sessions, key, waitLimit } = this;
-		const { slot, isResume } = this.turn;
-		const { interruptLimit, clock } = this.run;
-		const tooMany = isResume ? interruptLimit.whyNoMore({ agent, sessionId: this.sessionId }) : undefined;
-		if (tooMany) return fail(tooMany);
+		const { sessions, key, waitLimit } = this;
+		const { slot } = this.turn;
+		const { clock } = this.run;
 		if (slot && !slot.isFirst) {
 			waitLimit.pause();
 			await slot.wait(waitLimit.untilMs - clock.now(), clock, waitLimit.signal);
@@ -251,7 +249,7 @@ class ItemTurn<T extends AgentTurn> {
 	/** Asks the agent at most once per idempotency key; other executions get the saved answer. */
 	private async askAtMostOnce(): Promise<Result<TurnResult>> {
 		const { turn, agent } = this;
-		const { ledger, payloadOf, admit } = this.run;
+		const { ledger, payloadOf } = this.run;
 		const key = ledger && turn.idempotencyKey;
 		const waitLimit = this.waitLimit.again();
 		const payload = key === undefined ? ok('') : await payloadOf(turn);
@@ -262,7 +260,7 @@ class ItemTurn<T extends AgentTurn> {
 				: { key, payloadHash: sha256(payload.value), whyStop: () => waitLimit.whyStop() };
 		const asked = await due(ledger, {
 			entry,
-			admit: admit && (async () => await admit(turn)),
+			admit: async () => await this.admit(),
 			memory: this.memory,
 			words: WORDS_OF_KEY,
 		});
@@ -271,6 +269,14 @@ class ItemTurn<T extends AgentTurn> {
 		const saved = replayed(key ?? '', asked.value.known, agent);
 		if (saved.ok) await this.restore(saved.value.session.id);
 		return saved;
+	}
+
+	private async admit(): Promise<Result<undefined>> {
+		const { turn, agent, sessionId } = this;
+		const { interruptLimit, admit } = this.run;
+		const tooMany = turn.isResume ? interruptLimit.whyNoMore({ agent, sessionId }) : undefined;
+		if (tooMany) return fail(tooMany);
+		return (await admit?.(turn)) ?? ok(undefined);
 	}
 
 	private get memory(): EffectMemory {
