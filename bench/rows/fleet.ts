@@ -7,7 +7,7 @@ import {
 	type TaskJob,
 	type TaskOutcome,
 } from '../../nodes/FlowTask/tasks/engine';
-import { DayCounts } from '../../nodes/shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../nodes/shared/effects/dayCounts';
 import { badInput, fail, ok } from '../../nodes/shared/errors/failure';
 import type { Lane } from '../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../nodes/shared/retry/retry';

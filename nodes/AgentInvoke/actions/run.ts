@@ -3,14 +3,14 @@ import { randomUUID } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { readRunAccount, type RunAccount } from '../../shared/platform/runAccount';
-import { systemClock } from '../../shared/run/clock';
+import { systemClock } from '../../shared/time/clock';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
-import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
+import { KeyedQueue, type Slot } from '../../shared/time/keyedQueue';
 import { LIVENESS } from '../../shared/dataTable/claims';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
-import { DayCounts } from '../../shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../shared/effects/dayCounts';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
 import { ok, type Result } from '../../shared/errors/failure';

@@ -1,10 +1,10 @@
-import { digestOf } from '../../shared/dailyLimit/calendarDay';
+import { digestOf } from '../../shared/effects/calendarDay';
 import { NEVER_MS } from '../../shared/dataTable/cells';
 import { ClaimLock, type LockParts } from '../../shared/dataTable/claimLock';
 import { hasNoTables, orWithout } from '../../shared/dataTable/failures';
 import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import { textOrNumber } from '../../shared/text/textOf';
 import type { KnownSessions } from './knownSessions';
 import { claimCells, sessionIn, statusOf, type SessionSettings, type SessionWish } from './sessionRows';

@@ -5,8 +5,8 @@ import type { ClaimLock } from '../../shared/dataTable/claimLock';
 import type { Claim } from '../../shared/dataTable/claims';
 import type { CellValue, DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import { ok, type Result } from '../../shared/errors/failure';
-import { BackgroundWriter } from '../../shared/run/backgroundWriter';
-import type { Clock } from '../../shared/run/clock';
+import { BackgroundWriter } from '../../shared/time/backgroundWriter';
+import type { Clock } from '../../shared/time/clock';
 import { textOrNumber } from '../../shared/text/textOf';
 import { sessionIn, usedCells, type SessionSettings } from './sessionRows';
 

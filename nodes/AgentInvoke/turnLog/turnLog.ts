@@ -1,12 +1,12 @@
 import { cellText, keyText } from '../../shared/dataTable/cells';
 import type { PreparableTable, TableRow, TableSpec } from '../../shared/dataTable/table';
-import { dayOf, ownerDay, type NodeIds } from '../../shared/dailyLimit/calendarDay';
-import { DailyLimit, notCounted, type Countable } from '../../shared/dailyLimit/dailyLimit';
-import { NOTHING, type DayCounts, type Used } from '../../shared/dailyLimit/dayCounts';
+import { dayOf, ownerDay, type NodeIds } from '../../shared/effects/calendarDay';
+import { DailyLimit, notCounted, type Countable } from '../../shared/effects/dailyLimit';
+import { NOTHING, type DayCounts, type Used } from '../../shared/effects/dayCounts';
 import { RowLog } from '../../shared/effects/rowLog';
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { countTokens, unreportedTokens } from '../../shared/run/budgetMessages';
-import type { Clock } from '../../shared/run/clock';
+import { countTokens, unreportedTokens } from '../../shared/usage/budgetMessages';
+import type { Clock } from '../../shared/time/clock';
 import { excerpt, jsonText, type Json } from '../../shared/text/json';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnCalls } from '../api/callLimit';

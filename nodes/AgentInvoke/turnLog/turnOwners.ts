@@ -1,4 +1,4 @@
-import { digestOf, nodeOwner, type NodeIds } from '../../shared/dailyLimit/calendarDay';
+import { digestOf, nodeOwner, type NodeIds } from '../../shared/effects/calendarDay';
 import type { DataTable } from '../../shared/dataTable/table';
 import { ok, type Result } from '../../shared/errors/failure';
 import { textOrNumber } from '../../shared/text/textOf';

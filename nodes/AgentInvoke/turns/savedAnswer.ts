@@ -1,7 +1,7 @@
 import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
 import { nameOfUser, shownKey, type KeyWords, type Reused } from '../../shared/effects/due';
 import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { tokenCounts } from '../../shared/run/budgetMessages';
+import { tokenCounts } from '../../shared/usage/budgetMessages';
 import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'crypto';
 
-import { DayCounts } from '../../shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../shared/effects/dayCounts';
 import { recordLifetime } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { ok, type Failure } from '../../shared/errors/failure';

@@ -3,7 +3,7 @@ import { randomInt } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { PROGRESS_PATHS } from '../../../credentials/progressPaths';
-import { systemClock } from '../../shared/run/clock';
+import { systemClock } from '../../shared/time/clock';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { isTool } from '../../shared/errors/nodeError';
 import { ok, type Result } from '../../shared/errors/failure';

@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { partsOf } from '../../shared/run/batcher';
+import { partsOf } from '../../shared/time/batcher';
 import type { CallFailure } from './failures';
 import type { TaskApi } from './api';
 import type { TaskInfo } from './taskInfo';

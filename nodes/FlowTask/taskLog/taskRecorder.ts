@@ -1,8 +1,8 @@
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import type { PreparableTable, TableRow } from '../../shared/dataTable/table';
-import { dayOf, nodeOwner, ownerDay } from '../../shared/dailyLimit/calendarDay';
-import { DailyLimit } from '../../shared/dailyLimit/dailyLimit';
-import { NOTHING, type DayCounts, type Used } from '../../shared/dailyLimit/dayCounts';
+import { dayOf, nodeOwner, ownerDay } from '../../shared/effects/calendarDay';
+import { DailyLimit } from '../../shared/effects/dailyLimit';
+import { NOTHING, type DayCounts, type Used } from '../../shared/effects/dayCounts';
 import { RowLog } from '../../shared/effects/rowLog';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Redact } from '../../shared/text/redact';

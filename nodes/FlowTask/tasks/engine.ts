@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
 import { MemoryBudget } from '../../shared/files/memoryBudget';

@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import { ok, type Failure, type Result } from '../../shared/errors/failure';
-import { createBatcher, type Batcher } from '../../shared/run/batcher';
+import { createBatcher, type Batcher } from '../../shared/time/batcher';
 import type { CallFailure } from '../api/failures';
 import type { Download, StoredFile } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';

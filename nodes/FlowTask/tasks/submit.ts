@@ -1,4 +1,4 @@
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, jsonText } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'crypto';
 
 import { ok, fail, type Failure, type Result } from '../errors/failure';
-import { within } from '../run/clock';
+import { within } from '../time/clock';
 import { Claim, RENEW_MS, stopwatch, type Holding, type Liveness } from './claims';
 import { ClaimWriter } from './claimWriter';
 import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyReads';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'crypto';
 
-import { within, type Clock } from '../run/clock';
+import { within, type Clock } from '../time/clock';
 import { textOrNumber } from '../text/textOf';
 import type { TableColumn, TableRow } from './table';
 

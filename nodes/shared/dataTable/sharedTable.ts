@@ -1,4 +1,4 @@
-import { systemClock, within } from '../run/clock';
+import { systemClock, within } from '../time/clock';
 import type { Result } from '../errors/failure';
 import type { TableFailure } from './failures';
 import type { CellValue, RowSwap, TableRow } from './workflow';

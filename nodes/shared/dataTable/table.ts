@@ -39,8 +39,8 @@ import {
 	type SharedTable,
 	type TableResult,
 } from './sharedTable';
-import { partsOf } from '../run/batcher';
-import { systemClock } from '../run/clock';
+import { partsOf } from '../time/batcher';
+import { systemClock } from '../time/clock';
 import { fail, ok, type Result } from '../errors/failure';
 
 export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };

@@ -6,7 +6,7 @@ import { Claim } from '../dataTable/claims';
 import { STEPS_TOGETHER_MS } from '../dataTable/keyReads';
 import type { TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
-import { KeyedQueue } from '../run/keyedQueue';
+import { KeyedQueue } from '../time/keyedQueue';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { textOrNumber } from '../text/textOf';

@@ -5,7 +5,7 @@ import { UNTIL_EXPIRY } from '../dataTable/lifetime';
 import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
-import { KeyedQueue } from '../run/keyedQueue';
+import { KeyedQueue } from '../time/keyedQueue';
 import { TableLedger, type ClaimQueue, type LedgerSettings } from './ledger';
 import { LEDGER_TABLE } from './ledgerRows';
 

@@ -2,9 +2,9 @@ import { randomUUID } from 'crypto';
 
 import type { DataTable, TableRow } from '../dataTable/table';
 import { ok, type Result } from '../errors/failure';
-import { BackgroundWriter } from '../run/backgroundWriter';
-import type { Clock } from '../run/clock';
-import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
+import { BackgroundWriter } from '../time/backgroundWriter';
+import type { Clock } from '../time/clock';
+import { growingPauseMs, type PauseGrowth } from '../time/growingPause';
 
 /** How long the first write is delayed to collect rows, so that a run that ends sooner needs a single write. */
 const FIRST_WRITE_MS = 1_000;

@@ -1,5 +1,5 @@
-import type { Clock } from '../run/clock';
-import { KeyedQueue } from '../run/keyedQueue';
+import type { Clock } from '../time/clock';
+import { KeyedQueue } from '../time/keyedQueue';
 import { LimitBelief } from './limitBelief';
 
 /**

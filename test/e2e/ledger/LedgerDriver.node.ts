@@ -2,7 +2,7 @@
 // them. It is bundled and installed as a package of its own.
 import { NodeConnectionTypes } from 'n8n-workflow';
 import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodeType } from 'n8n-workflow';
-import { systemClock } from '../../../nodes/shared/run/clock';
+import { systemClock } from '../../../nodes/shared/time/clock';
 import { openTable } from '../../../nodes/shared/dataTable/table';
 import type {
 	CellValue,

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../nodes/shared/run/clock';
+import type { Clock } from '../../../nodes/shared/time/clock';
 import type { CellValue, PreparableTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
 import { badInput, fail, ok, type Result } from '../../../nodes/shared/errors/failure';
 

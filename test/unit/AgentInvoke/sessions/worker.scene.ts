@@ -3,13 +3,13 @@ import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLim
 import { KnownSessions } from '../../../../nodes/AgentInvoke/sessions/knownSessions';
 import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import { KeyedQueue } from '../../../../nodes/shared/time/keyedQueue';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/turn';
 import { Liveness } from '../../../../nodes/shared/dataTable/claims';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import type { LockParts } from '../../../../nodes/shared/dataTable/claimLock';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
-import type { Clock } from '../../../../nodes/shared/run/clock';
+import type { Clock } from '../../../../nodes/shared/time/clock';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { guardedTable } from '../../shared/guardedTable';
 import type { MemoryTable } from '../../shared/memoryTable';

@@ -1,4 +1,4 @@
-import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
 import {
 	TURN_TABLE,
 	TurnLog,
@@ -7,7 +7,7 @@ import {
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import { TurnOwners, type OwnedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnOwners';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
-import { notCounted } from '../../../../nodes/shared/dailyLimit/dailyLimit';
+import { notCounted } from '../../../../nodes/shared/effects/dailyLimit';
 import { explainTableFailure } from '../../../../nodes/shared/dataTable/failures';
 import { sha256 } from '../../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../../shared/memoryTable';

@@ -1,8 +1,8 @@
 import { TurnLog, TURN_TABLE, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/turnOwners';
-import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
 import type { WireInterrupt } from '../../../../nodes/AgentInvoke/wire/answerValues';
-import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
+import { countTokens } from '../../../../nodes/shared/usage/budgetMessages';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';

@@ -2,7 +2,7 @@ import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
 import type { TaskJob } from '../../../../nodes/FlowTask/tasks/engine';
 import type { TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
-import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { LINKS_ONLY } from '../taskInfo.builder';
 import { MemoryTable } from '../../shared/memoryTable';

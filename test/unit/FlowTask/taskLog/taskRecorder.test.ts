@@ -3,7 +3,7 @@ import { redactor } from '../../../../nodes/shared/text/redact';
 import type { ObservedJob, TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
 import { recordedTasks } from '../../../../nodes/FlowTask/taskLog/taskRows';
-import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
 import type { PreparableTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock, turn } from '../../testClock';

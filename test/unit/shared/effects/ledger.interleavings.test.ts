@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { Clock } from '../../../../nodes/shared/run/clock';
+import type { Clock } from '../../../../nodes/shared/time/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
-import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import { KeyedQueue } from '../../../../nodes/shared/time/keyedQueue';
 import { TableLedger, type ClaimQueue, type Ledger } from '../../../../nodes/shared/effects/ledger';
 import { DEAD_MS, Liveness } from '../../../../nodes/shared/dataTable/claims';
 import { promisesOnly, TestClock } from '../../testClock';

@@ -1,8 +1,8 @@
 import { orWithout } from '../dataTable/failures';
 import type { PreparableTable, TableRow } from '../dataTable/table';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
-import { budgetSpent, type SpentBudget } from '../run/budgetMessages';
-import type { Clock } from '../run/clock';
+import { budgetSpent, type SpentBudget } from '../usage/budgetMessages';
+import type { Clock } from '../time/clock';
 import { textOrNumber } from '../text/textOf';
 import { dayAfter, dayOf, isTimeZone, ownerDay } from './calendarDay';
 import type { DayCount, DayCounts, Used } from './dayCounts';
