@@ -263,19 +263,6 @@ test('a turn counts for the day on which it was admitted, even if it is sent aft
 	expect(await takes({ most: 1 }, [due(0), due(1)])).toEqual([true, false]);
 });
 
-test('two runs at once in different processes do not see each other, and a third is refused', async () => {
-	const runs = await Promise.all([1, 2].map(async () => await new Run({}).open([due(0), due(1)])));
-	for (const run of runs) {
-		for (const turn of [due(0), due(1)]) {
-			expect(await run.admits(turn)).toBe(true);
-			run.end(turn);
-		}
-	}
-	for (const run of runs) await run.close();
-	const third = await new Run({}).open([due(0)]);
-	expect((await third.refusal(due(0))).message).toContain('used so far: 4');
-});
-
 describe('runs at the same time', () => {
 	const LIMIT = { most: 20 };
 	/** Opens sixty executions of one message each. */

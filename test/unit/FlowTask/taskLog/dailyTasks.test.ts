@@ -198,12 +198,6 @@ describe('simultaneous runs', () => {
 		await clock.advance(5_000);
 		expect(await madeBy(both.filter((_, run) => run % 2 === 1))).toBe(0);
 	});
-
-	test('leave nothing in memory once they are over', async () => {
-		const counts = new DayCounts();
-		await new Run(20, {}, counts).make(submits(2));
-		expect(counts.size).toBe(0);
-	});
 });
 
 describe('days', () => {
@@ -236,13 +230,6 @@ describe('days', () => {
 		});
 		expect(await new Run(0, zone).make(submits(1))).toBe(1);
 	});
-});
-
-test('nothing is admitted if the table cannot be read', async () => {
-	table.mishap = (call) => (call === 'read' ? 'before' : 'none');
-	const run = new Run(5);
-	expect((await run.open(submits(1))).ok).toBe(false);
-	expect(await run.admits(submit(0))).toBe(false);
 });
 
 test('tasks of a run in progress count once, even if they are already in the table', async () => {
