@@ -372,19 +372,19 @@ class ItemTurn<T extends AgentTurn> {
 		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });
 	}
 
-	/** Tells the session, the interrupt limit and the ticket of a successful turn. */
+	/** Tells the ticket, the session and the interrupt limit of a successful turn. */
 	private answered(result: TurnResult, ticket: Ticket): TurnResult {
 		const { agent, sessions, key } = this;
 		const { interruptLimit } = this.run;
 		const { isResume, simplify } = this.turn;
 		const saved = savedAnswerText({ ...result, elapsedMs: 0 }, agent, this.settings.idempotencyAnswers);
+		ticket.done('succeeded', saved, savedAnswerOf(result, agent, !simplify));
 		const answered = { agent, sessionId: result.session.id };
 		if (key) sessions.used(key, answered.sessionId);
 		else if (isResume) sessions.resumedById(this.sessionId, answered.sessionId);
 		if (!isResume) interruptLimit.begin(answered);
 		const asked = isResume ? { agent, sessionId: this.sessionId } : answered;
 		if (result.reply.interrupts.length > 0) interruptLimit.interrupted(answered, asked);
-		ticket.done('succeeded', saved, savedAnswerOf(result, agent, !simplify));
 		return result;
 	}
 
