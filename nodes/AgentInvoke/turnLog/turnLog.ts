@@ -1,5 +1,5 @@
 import { cellText, keyText } from '../../shared/dataTable/cells';
-import type { PreparableTable, TableRow, TableSpec } from '../../shared/dataTable/table';
+import type { DataTable, TableRow, TableSpec } from '../../shared/dataTable/table';
 import { dayOf, ownerDay, type NodeIds } from '../../shared/effects/calendarDay';
 import { DailyLimit, notCounted, type Countable } from '../../shared/effects/dailyLimit';
 import { NOTHING, type DayCounts, type Used } from '../../shared/effects/dayCounts';
@@ -93,7 +93,7 @@ export class TurnLog {
 	/** @param counts shared by all runs of this n8n process */
 	constructor(
 		private readonly settings: TurnLogSettings,
-		table: PreparableTable,
+		table: DataTable,
 		private readonly owners: TurnOwners,
 		private readonly clock: Clock,
 		counts: DayCounts,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/time/clock';
-import type { PreparableTable, TableRow } from '../../shared/dataTable/table';
+import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { dayOf, nodeOwner, ownerDay } from '../../shared/effects/calendarDay';
 import { DailyLimit } from '../../shared/effects/dailyLimit';
 import { NOTHING, type DayCounts, type Used } from '../../shared/effects/dayCounts';
@@ -35,7 +35,7 @@ export interface RecorderSettings extends RowOrigin {
 }
 
 interface RecorderTools {
-	readonly table: PreparableTable;
+	readonly table: DataTable;
 	readonly clock: Clock;
 	readonly redact: Redact;
 	/** Shared by all runs of this n8n process. */

@@ -50,6 +50,8 @@ export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
  * sub-execution or a few, so pass many values at a time.
  */
 export interface DataTable {
+	/** Creates the table if it is missing. */
+	prepare(): Promise<Result<undefined>>;
 	/** All rows that have one of `values` in `column`, ordered by ID; none if there is no table yet. */
 	read(column: string, values: readonly CellValue[]): Promise<Result<readonly TableRow[]>>;
 	/** Writes the cells of each change into all rows that have one of its values in `column`. */
@@ -76,10 +78,6 @@ export interface DataTable {
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
 }
 
-export interface PreparableTable extends DataTable {
-	prepare(): Promise<Result<undefined>>;
-}
-
 export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
 	Partial<Pick<IExecuteFunctions, 'getWorkflow'>>;
 
@@ -95,11 +93,11 @@ const CREATE_TRIES = 4;
  * n8n process share sub-executions and the table's ID.
  * @param lifetime of its rows: adding rows also removes expired ones, from time to time; undefined = forever
  */
-export function openTable(context: InlineWorkflows, table: TableSpec, lifetime?: Lifetime): PreparableTable {
+export function openTable(context: InlineWorkflows, table: TableSpec, lifetime?: Lifetime): DataTable {
 	return new OpenTable(context, table, lifetime, sharedTable(context.getWorkflow?.().id, table.name));
 }
 
-class OpenTable implements PreparableTable {
+class OpenTable implements DataTable {
 	/** Kept for the rest of the run, so that work begun in a table ends in it. */
 	private id: string | undefined;
 

@@ -1,5 +1,5 @@
 import { orWithout } from '../dataTable/failures';
-import type { PreparableTable, TableRow } from '../dataTable/table';
+import type { DataTable, TableRow } from '../dataTable/table';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { budgetSpent, type SpentBudget } from '../usage/budgetMessages';
 import type { Clock } from '../time/clock';
@@ -17,7 +17,7 @@ export interface DailyLimitSettings {
 
 /** The log whose rows count towards a limit, and what of it each effect is. */
 interface CountedLog<E> {
-	readonly table: PreparableTable;
+	readonly table: DataTable;
 	readonly columns: {
 		/** The name of the column that holds the result of `ownerDay`. */
 		readonly ownerDay: string;

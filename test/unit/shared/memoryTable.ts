@@ -1,5 +1,5 @@
 import type { Clock } from '../../../nodes/shared/time/clock';
-import type { CellValue, PreparableTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
+import type { CellValue, DataTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
 import { badInput, fail, ok, type Result } from '../../../nodes/shared/errors/failure';
 
 /** An earlier version of a row. */
@@ -62,7 +62,7 @@ export class MemoryTable {
 	}
 
 	/** Opens the table for one execution. */
-	open(): PreparableTable {
+	open(): DataTable {
 		return {
 			prepare: async () => await Promise.resolve(ok(undefined)),
 			read: async (column, values) =>

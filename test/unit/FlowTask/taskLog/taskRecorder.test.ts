@@ -4,7 +4,7 @@ import type { ObservedJob, TaskSource } from '../../../../nodes/FlowTask/tasks/o
 import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
 import { recordedTasks } from '../../../../nodes/FlowTask/taskLog/taskRows';
 import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
-import type { PreparableTable } from '../../../../nodes/shared/dataTable/table';
+import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock, turn } from '../../testClock';
 import { succeeded, taskInfo } from '../taskInfo.builder';
@@ -18,7 +18,7 @@ beforeEach(() => {
 	recorder = open('7');
 });
 
-function open(executionId: string, opened: PreparableTable = table.open(), mostPerDay = 0): TaskRecorder {
+function open(executionId: string, opened: DataTable = table.open(), mostPerDay = 0): TaskRecorder {
 	const place = { executionId, workflow: 'Shop', workflowId: 'w1', node: 'FlowTask', nodeId: 'n' };
 	const settings = { ...place, timeZone: 'UTC', runId: `run of ${executionId}`, mostPerDay };
 	const parts = { table: opened, clock, redact: redactor(['sk-secret']), counts: new DayCounts() };
@@ -78,7 +78,7 @@ test('a thousand tasks need at most twenty operations of the table', async () =>
 	const all = jobs(1_000);
 	const opened = table.open();
 	let operations = 0;
-	const counted: PreparableTable = {
+	const counted: DataTable = {
 		...opened,
 		// Each 500 rows are added by an operation, and each 500 removed, the first 500 by the same one.
 		replace: async (rows, gone) => {
