@@ -1,5 +1,4 @@
 // Counts what many workers ask of the platform and of the tables: 100 executions with 1,000 tasks each, in virtual time.
-import { DailyTasks } from '../../nodes/FlowTask/taskLog/dailyTasks';
 import { TaskRecorder } from '../../nodes/FlowTask/taskLog/taskRecorder';
 import {
 	runTasks,
@@ -8,7 +7,7 @@ import {
 	type TaskJob,
 	type TaskOutcome,
 } from '../../nodes/FlowTask/tasks/engine';
-import { DayCounts } from '../../nodes/shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../nodes/shared/effects/dayCounts';
 import { badInput, fail, ok } from '../../nodes/shared/errors/failure';
 import type { Lane } from '../../nodes/shared/retry/adaptiveRate';
 import { Retry } from '../../nodes/shared/retry/retry';
@@ -112,14 +111,11 @@ class Fleet {
 		const { clock, platform, requestsPerSecond } = this;
 		await clock.sleep((index / EXECUTIONS) * BEGIN_WITHIN_MS);
 		const runId = `run ${index}`;
-		const opened = table.open();
-		const place = { workflowId: 'w', nodeId: 'n' };
-		const settings = { node: place, timeZone: 'UTC', runId, most: 0 };
-		const daily = new DailyTasks(settings, opened, clock, new DayCounts());
 		const redact = redactor([]);
+		const place = { executionId: runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task', nodeId: 'n' };
 		const recorder = new TaskRecorder(
-			{ executionId: runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task' },
-			{ table: opened, clock, redact, daily },
+			{ ...place, timeZone: 'UTC', runId, mostPerDay: 0 },
+			{ table: table.open(), clock, redact, counts: new DayCounts() },
 		);
 		const ending = new AbortController();
 		const frame = { clock, signal: ending.signal };
@@ -131,8 +127,8 @@ class Fleet {
 			clock,
 			redact,
 			download: async () => fail({ kind: 'file', message: 'No task has a file', advice: '', expired: false }),
-			observers: [daily, recorder],
-			admit: async (job) => await daily.admit(job, async () => await recorder.claim(job)),
+			observers: [recorder],
+			book: recorder,
 			ending,
 		});
 		await recorder.flush();

@@ -1,6 +1,6 @@
 // Event streams: whether time grows only linearly with their length, what a stream costs, and how soon it is passed on.
 import { createChatApi, type CompleteChat } from '../../nodes/ChatCompletion/api';
-import { systemClock } from '../../nodes/shared/run/clock';
+import { systemClock } from '../../nodes/shared/time/clock';
 import { redactor } from '../../nodes/shared/text/redact';
 import type { Retry } from '../../nodes/shared/retry/retry';
 import { chatCompletion, chunksOf, asks, inARow, modelById, webhook } from '../../test/e2e/chatWorkflows';

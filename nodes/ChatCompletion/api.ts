@@ -11,7 +11,7 @@ import type { Outcome } from '../shared/http/outcome';
 import type { BusyTerms } from '../shared/platform/envelope';
 import { explainHeldBack } from '../shared/platform/failures';
 import type { Retry } from '../shared/retry/retry';
-import type { Clock } from '../shared/run/clock';
+import type { Clock } from '../shared/time/clock';
 import type { JsonObject } from '../shared/text/json';
 import { quote, type Redact } from '../shared/text/redact';
 import { explainChat, outcomeOfError } from './failures';

@@ -1,5 +1,5 @@
 import type { Failure } from '../shared/errors/failure';
-import { budgetSpent, countTokens, unreportedTokens } from '../shared/run/budgetMessages';
+import { budgetSpent, countTokens, unreportedTokens } from '../shared/usage/budgetMessages';
 
 const OPTION = 'Token Budget';
 

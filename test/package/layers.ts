@@ -20,6 +20,8 @@ export const ROOMS: Record<string, readonly string[]> = {
 	'nodes/shared': [
 		'text',
 		'errors',
+		'time',
+		'usage',
 		'run',
 		'http',
 		'retry',
@@ -27,7 +29,6 @@ export const ROOMS: Record<string, readonly string[]> = {
 		'form',
 		'workflow',
 		'dataTable',
-		'dailyLimit',
 		'effects',
 		'platform',
 		'answer',
@@ -64,8 +65,8 @@ const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly str
 		layers: ['node', 'action', 'credential'],
 		alsoIn: [
 			'nodes/shared/errors/nodeError.ts', // the only one that creates node errors
-			'nodes/shared/run/clock.ts', // n8n's sleep, because the scanner rejects timers
-			'nodes/shared/run/tokenUsage.ts', // n8n's sum of tokens, which older versions lack
+			'nodes/shared/time/clock.ts', // n8n's sleep, because the scanner rejects timers
+			'nodes/shared/usage/tokenUsage.ts', // n8n's sum of tokens, which older versions lack
 		],
 	},
 	'@n8n/ai-node-sdk': { layers: ['node'] },

@@ -1,4 +1,4 @@
-import type { Clock } from '../../nodes/shared/run/clock';
+import type { Clock } from '../../nodes/shared/time/clock';
 
 interface Sleeper {
 	readonly atMs: number;

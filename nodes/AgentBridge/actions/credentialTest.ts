@@ -4,7 +4,7 @@ import type {
 	INodeCredentialTestResult,
 } from 'n8n-workflow';
 
-import { systemClock, within } from '../../shared/run/clock';
+import { systemClock, within } from '../../shared/time/clock';
 import { redactor } from '../../shared/text/redact';
 import { getByTestHelper, testFailed } from '../../shared/http/testRequest';
 import type { SocketEnd } from '../../shared/http/webSocket';

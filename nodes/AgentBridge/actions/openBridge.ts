@@ -1,6 +1,6 @@
 import type { IExecuteFunctions, IHttpRequestOptions, ITriggerFunctions } from 'n8n-workflow';
 
-import { systemClock } from '../../shared/run/clock';
+import { systemClock } from '../../shared/time/clock';
 import { readCredential } from '../../shared/platform/credential';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { isJsonObject, jsonText, parseJson } from '../../shared/text/json';

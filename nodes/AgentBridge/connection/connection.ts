@@ -3,7 +3,7 @@ import type { IHttpRequestOptions } from 'n8n-workflow';
 import { certificateWasRejected } from '../../shared/http/exchange';
 import { describeError, openingOf, requestOptions } from '../../shared/http/request';
 import { Socket, type Connect, type SocketEvents } from '../../shared/http/webSocket';
-import { within, type Clock } from '../../shared/run/clock';
+import { within, type Clock } from '../../shared/time/clock';
 
 export interface BridgeSettings {
 	readonly url: string;

@@ -1,5 +1,5 @@
 import type { Failure, FailureKind } from '../../shared/errors/failure';
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import { excerpt } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';
 import { explainUnreached } from '../../shared/http/unreached';

@@ -1,5 +1,5 @@
 import type { Failure } from '../../shared/errors/failure';
-import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
+import { jitteredPauseMs, type PauseGrowth } from '../../shared/time/growingPause';
 import type { Socket } from '../../shared/http/webSocket';
 import { whyEnded, type Bridge } from './failures';
 

@@ -1,5 +1,5 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { within, type Clock } from '../../shared/run/clock';
+import { within, type Clock } from '../../shared/time/clock';
 import type { Frame, ReplyRule } from '../frames';
 
 /** The most frames kept per request, so that a chatty platform cannot fill the memory. */

@@ -4,10 +4,11 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { callOptions } from '../../shared/form/callOptions';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
+import { isSentAgain, unknownOutcomeField } from '../../shared/form/unknownOutcome';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
-import type { BudgetLimit } from '../turnLog/dailyBudget';
+import type { BudgetLimit } from '../turnLog/turnLog';
 
 const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;
@@ -40,7 +41,7 @@ export function readAgentOptions(context: IExecuteFunctions) {
 		maxInvocations: Math.floor(number('maxInvocations')),
 		sessionTtlMs: number('sessionTtlHours') * MS_PER_HOUR,
 		renewExpired: given.renewExpiredSession === true,
-		retryAmbiguous: given.retryAmbiguous === true,
+		sendAgain: isSentAgain(given),
 		turnOrder: oneOf(['arrival', 'strict'], given.turnOrder),
 		idempotencyAnswers: oneOf(['keep', 'digest'], given.idempotencyAnswers),
 		idempotency: idempotencyOf(given, number('idempotencyTtlHours')),
@@ -193,14 +194,11 @@ export const TURN_OPTIONS = defineOptions({
 		description:
 			'Whether to write a row for each turn to the Data Table flow_agent_turns: which item and session, how it ended, how long it took and its usage. The rows do not contain what was said.',
 	},
-	retryAmbiguous: {
-		displayName: 'Retry Ambiguous Failures',
-		name: 'retryAmbiguous',
-		isLimit: true,
-		type: 'boolean',
-		default: false,
-		description: 'Whether to ask again even if the agent may have run. What it does may then happen twice.',
-	},
+	...unknownOutcomeField({
+		fail: 'The agent may have run, so it is not asked again',
+		sendAgain: 'What the agent does may then happen twice',
+		what: 'What to do if the agent may have run but gave no usable answer',
+	}),
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
 		name: 'timeoutSeconds',

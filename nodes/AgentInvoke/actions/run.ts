@@ -3,18 +3,17 @@ import { randomUUID } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { readRunAccount, type RunAccount } from '../../shared/platform/runAccount';
-import { systemClock } from '../../shared/run/clock';
+import { systemClock } from '../../shared/time/clock';
 import { isStartedByChat } from '../../shared/run/startedBy';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
-import { KeyedQueue, type Slot } from '../../shared/run/keyedQueue';
+import { KeyedQueue, type Slot } from '../../shared/time/keyedQueue';
 import { LIVENESS } from '../../shared/dataTable/claims';
 import { recordLifetime, UNTIL_EXPIRY } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
-import { isTimeZone } from '../../shared/dailyLimit/calendarDay';
-import { DayCounts } from '../../shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../shared/effects/dayCounts';
 import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
-import { failInput, ok, type Result } from '../../shared/errors/failure';
+import { ok, type Result } from '../../shared/errors/failure';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
 import type { Ledger } from '../../shared/effects/ledger';
 import { openLedger } from '../../shared/effects/openLedger';
@@ -25,11 +24,11 @@ import { openRetry } from '../../shared/retry/retry';
 import { afterStop, authenticated } from '../../shared/http/request';
 import { readAgentAccount, type AgentAccount } from '../wire/account';
 import { AgentApi } from '../api/api';
-import { DailyBudget } from '../turnLog/dailyBudget';
-import { TURN_TABLE, TurnLog, TurnOwners } from '../turnLog/turnLog';
+import { TURN_TABLE, TurnLog } from '../turnLog/turnLog';
+import { TurnOwners } from '../turnLog/turnOwners';
 import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
-import { SessionOwners } from '../sessions/sessionOwners';
+import { KnownSessions } from '../sessions/knownSessions';
 import { SessionStore } from '../sessions/sessionStore';
 import type { SessionChoice } from '../turns/turn';
 import { ItemForm, type ReadItem } from './inputs';
@@ -68,15 +67,14 @@ export interface AgentRun extends RunFrame {
 	readonly queued: readonly QueuedItem[];
 	readonly random: () => number;
 	/** Present if turns are recorded. */
-	readonly turnLog?: TurnLog;
-	readonly budget?: DailyBudget | undefined;
+	readonly turnLog: TurnLog | undefined;
 	readonly memoryBudget: MemoryBudget;
 	readonly forChat: boolean;
 	readonly asTool: boolean;
 }
 
-/** Which key has which session, for all executions of this n8n process together. */
-const SESSION_OWNERS = new SessionOwners();
+/** For all executions of this n8n process together. */
+const KNOWN_SESSIONS = new KnownSessions();
 
 const CREDENTIAL = 'flowAgentApi';
 
@@ -114,7 +112,7 @@ const QUEUE = new KeyedQueue();
  * each key or session ID of each credential.
  */
 function enterQueue(context: IExecuteFunctions, readSession: ReadItem<SessionChoice>): QueuedItem[] {
-	const owner = Symbol('run');
+	const run = Symbol('run');
 	const sinceMs = systemClock.now();
 	const credentialId = context.getNode().credentials?.[CREDENTIAL]?.id ?? '';
 	return context.getInputData().map((_, itemIndex) => {
@@ -122,7 +120,7 @@ function enterQueue(context: IExecuteFunctions, readSession: ReadItem<SessionCho
 		if (!session.ok || session.value.kind === 'new') return { session, slot: undefined, sinceMs };
 		const { kind } = session.value;
 		const name = session.value.kind === 'mapped' ? session.value.key : session.value.id;
-		return { session, slot: QUEUE.enter(JSON.stringify([credentialId, kind, name]), owner), sinceMs };
+		return { session, slot: QUEUE.enter(JSON.stringify([credentialId, kind, name]), run), sinceMs };
 	});
 }
 
@@ -137,19 +135,16 @@ async function openAgentRun(
 	if (!read.ok) return read;
 	const redact = redactor(read.value.account.secrets);
 	const client = openClient(context, read.value, options.value, frame, redact);
-	const log = openTurnLog(context, options.value, frame);
-	if (!log.ok) return log;
-	const { maxInterrupts, idempotency, retryAmbiguous } = options.value;
-	const onUnknown = retryAmbiguous ? 'again' : 'error';
+	const { maxInterrupts, idempotency, sendAgain } = options.value;
 	return ok({
 		...frame,
-		...log.value,
+		turnLog: openTurnLog(context, options.value, frame),
 		client,
 		redact,
 		asTool: isTool(context.getNode()),
 		options: options.value,
 		memoryBudget: new MemoryBudget(),
-		ledger: openLedger(context, frame, 'agent', idempotency, { onUnknown, deadlineMs: Infinity }),
+		ledger: openLedger(context, frame, 'agent', idempotency, { sendAgain, deadlineMs: Infinity }),
 		memory: openRetryMemory(context, 'flowAgentRuns', 'turns'),
 		fingerprintOf: requestFingerprints(context, NOT_IN_REQUEST),
 		interruptLimit: new InterruptLimit(context.getContext('flow'), maxInterrupts),
@@ -203,7 +198,7 @@ function openSessions(
 	const settings = { agent, workflowId, executionId: context.getExecutionId(), ttlMs };
 	const table = openTable(context, SESSION_TABLE, UNTIL_EXPIRY);
 	const parts = { table, clock, random: Math.random, signal, liveness: LIVENESS };
-	const sessions = new SessionStore(settings, parts, SESSION_OWNERS);
+	const sessions = new SessionStore(settings, parts, KNOWN_SESSIONS);
 	writeLast(async () => await sessions.flush(), SESSIONS_NOT_WRITTEN);
 	return sessions;
 }
@@ -211,36 +206,26 @@ function openSessions(
 /** The daily usage as counted by all executions of this n8n process together. */
 const DAY_COUNTS = new DayCounts();
 
-/** The turn log and the budget share a table, so it is looked up only once. */
 function openTurnLog(
 	context: IExecuteFunctions,
 	{ recordTurns, recordLifeMs, budget: limit }: AgentOptions,
 	{ clock, writeLast }: RunFrame,
-): Result<{ readonly turnLog?: TurnLog; readonly budget?: DailyBudget | undefined }> {
-	if (!recordTurns) return ok({});
-	const timeZone = context.getTimezone();
-	if (!isTimeZone(timeZone)) {
-		return failInput(
-			`The workflow's time zone "${timeZone}" is unknown, so turns cannot be recorded by day`,
-			'Choose another time zone in the settings of the workflow. Nothing was sent.',
-		);
-	}
+): TurnLog | undefined {
+	if (!recordTurns) return undefined;
 	const { id: nodeId, name: node } = context.getNode();
 	const workflowId = context.getWorkflow().id ?? '';
 	const table = openTable(context, TURN_TABLE, recordLifetime(workflowId, recordLifeMs));
 	const owners = new TurnOwners({ workflowId, nodeId }, openTable(context, SESSION_TABLE));
-	const runId = randomUUID();
-	const settings = { workflowId, nodeId, node, timeZone, runId, executionId: context.getExecutionId() };
-	const turnLog = new TurnLog(settings, table, owners, clock);
-	const budget =
-		limit && new DailyBudget({ limit, timeZone, runId }, table, owners, turnLog, clock, DAY_COUNTS);
-	writeLast(
-		async () => {
-			const written = await turnLog.flush();
-			budget?.close(written.ok);
-			return written;
-		},
-		limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN,
-	);
-	return ok({ turnLog, budget });
+	const settings = {
+		workflowId,
+		nodeId,
+		node,
+		executionId: context.getExecutionId(),
+		timeZone: context.getTimezone(),
+		runId: randomUUID(),
+		limit,
+	};
+	const turnLog = new TurnLog(settings, table, owners, clock, DAY_COUNTS);
+	writeLast(async () => await turnLog.flush(), limit ? TURNS_NOT_COUNTED : TURNS_NOT_WRITTEN);
+	return turnLog;
 }

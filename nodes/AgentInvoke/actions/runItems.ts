@@ -3,10 +3,10 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 import { failRun } from '../../shared/errors/nodeError';
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { readPreviewSwitches, withPreviews } from '../../shared/form/previewRequest';
-import { openChatStreams, type ChatStream } from '../../shared/run/chatStream';
+import { openChatStreams, type ChatStream } from '../../shared/answer/chatStream';
 import { showHint } from '../../shared/run/deliver';
 import { overBudget } from '../../shared/run/frame';
-import { reportTokens } from '../../shared/run/tokenUsage';
+import { reportTokens } from '../../shared/usage/tokenUsage';
 import { explainTable } from '../sessions/sessionStore';
 import { notAskedAgain } from '../turns/savedAnswer';
 import { notAsked } from '../turns/waitLimit';
@@ -70,8 +70,14 @@ async function takeAll(
 	const turns = readable(prepared.values());
 	// An unreadable turn leaves its queue, so that later turns of the session do not wait for it.
 	for (const [itemIndex, item] of prepared) if (!item.ok) run.queued[itemIndex]?.slot?.leave();
-	// If usage cannot be counted, nothing is sent.
-	const counted = await run.budget?.open(turns);
+	// If usage cannot be counted, nothing is sent. Turns that another try or execution may have taken are let through.
+	const due = stopAtFailure
+		? turns.filter(
+				({ itemIndex, fingerprint, idempotencyKey }) =>
+					idempotencyKey === undefined && !run.memory.recall(itemIndex, fingerprint),
+			)
+		: [];
+	const counted = await run.turnLog?.open(turns, due);
 	if (counted?.ok === false) return counted;
 	await endUnasked(context.getInputData().length, prepared, chatStreamOf);
 	// No one watches a stopped execution, so its streams end, although answers to calls already sent are still read.
@@ -82,7 +88,7 @@ async function takeAll(
 	else run.signal.addEventListener('abort', endStreams, { once: true });
 	const settings = { ...run.options, stopAtFailure };
 	const outcomes = await runTurns(turns, settings, { ...run, ...effectsOf(context, run, chatStreamOf) });
-	if (run.budget?.hint) showHint(context, run.budget.hint);
+	if (run.turnLog?.hint) showHint(context, run.turnLog.hint);
 	if (turns.some(({ lacksKey }) => lacksKey)) showHint(context, NO_SESSION_KEY, 'info');
 	const hinted = run.cancelled() ? outcomes : await addSessionHints(run, outcomes);
 	const answered = hinted.map(({ turn, calls, result }) => {
@@ -102,14 +108,13 @@ function effectsOf(
 	run: AgentRun,
 	chatStreamOf: (itemIndex: number) => ChatStream,
 ): TurnEffects<ReadTurn> {
+	const { turnLog } = run;
 	/** What was streamed for each item that is not answered yet. */
 	const streamed = new Map<number, string>();
 	return {
 		payloadOf: async (turn) => await payloadOf(context, turn),
-		prepare: async (turn) => {
-			const admitted = await run.budget?.admit(turn);
-			return admitted?.ok === false ? admitted : await requestOf(context, run, turn);
-		},
+		admit: turnLog && (async (turn) => await turnLog.admit(turn)),
+		prepare: async (turn) => await requestOf(context, run, turn),
 		onDelta: async ({ itemIndex }, text) => {
 			if (run.signal.aborted) return;
 			const chatStream = chatStreamOf(itemIndex);
@@ -149,18 +154,11 @@ async function endUnasked(
 	}
 }
 
-/** The only place that reports the end of a turn: to the turn log, the budget and n8n's token count. */
+/** The only place that reports the end of a turn: to the turn log and n8n's token count. */
 function reportEnd(context: IExecuteFunctions, run: AgentRun, { turn, calls, result }: TurnOutcome): void {
-	const { clock, turnLog, budget } = run;
-	const ended = {
-		...turn,
-		calls,
-		result,
-		isCancelled: run.cancelled(),
-		ended: { nowMs: clock.now(), wallMs: clock.wallNow() },
-	};
-	turnLog?.add(ended);
-	budget?.ended(ended);
+	const { clock, turnLog } = run;
+	const ended = { nowMs: clock.now(), wallMs: clock.wallNow() };
+	turnLog?.ended({ ...turn, calls, result, isCancelled: run.cancelled(), ended });
 	if (result.ok && calls.made > 0) reportTokens(context, result.value.reply.usage);
 }
 

@@ -18,7 +18,7 @@ import {
 	arrivedOf,
 	busyOutcome,
 	explainBusySession,
-	explainCall,
+	explainAgentCall,
 	explainRefusal,
 	explainRun,
 	isPassing,
@@ -39,7 +39,7 @@ export interface InvokeCall {
 	/** See `RetryTerms`. */
 	readonly tries: number;
 	/** Whether to ask again even if the agent may have run. */
-	readonly retryAmbiguous: boolean;
+	readonly sendAgain: boolean;
 	readonly onDelta: (text: string) => Promise<void>;
 	/** Called as soon as the session is known, and again if its ID changes. */
 	readonly onSession: (sessionId: string) => void;
@@ -74,7 +74,7 @@ export class AgentApi {
 		const sessionId = call.sessionId ? ok(call.sessionId) : await openSession(this.connection, call);
 		const request = sessionId.ok ? call.request(sessionId.value) : sessionId;
 		if (!request.ok) return request;
-		const repeatability = call.retryAmbiguous ? 'read' : 'write';
+		const repeatability = call.sendAgain ? 'read' : 'write';
 		const endByMs = clock.now() + call.timeoutMs;
 		let unclear: InvokeOutcome | undefined;
 		const { outcome: last, tries } = await retry.run(
@@ -103,7 +103,7 @@ export class AgentApi {
 		if (outcome.kind === 'cancelled' && !call.maySend()) return fail(CLAIM_STALE);
 		if (outcome.kind !== 'answered') {
 			const facts = { account, redact, sessionId: call.sessionId };
-			return fail(explainCall(outcome, { repeatability, tries }, facts));
+			return fail(explainAgentCall(outcome, { repeatability, tries }, facts));
 		}
 		return outcome.data;
 	}
@@ -192,7 +192,7 @@ function outcomeOf(
 	if (failure.kind === 'refused') return refused(failure, headers, facts);
 	if (reader.isInForm) {
 		const mayPass = failure.kind === 'failed' && !reader.hasBegun && isPassing(failure);
-		return mayPass && call.retryAmbiguous
+		return mayPass && call.sendAgain
 			? { kind: 'unclear', status: failure.status, text: failure.why || NO_REASON, inItsForm: true }
 			: failed(explainRun(failure, facts, reader.hasBegun && !reader.isWholeBody));
 	}

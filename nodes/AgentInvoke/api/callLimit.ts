@@ -1,5 +1,5 @@
 import type { Failure } from '../../shared/errors/failure';
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 
 /** The calls of a run. */
 export interface CallLimit {

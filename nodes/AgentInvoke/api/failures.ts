@@ -1,3 +1,4 @@
+import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import type { Failure } from '../../shared/errors/failure';
 import {
@@ -306,7 +307,7 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 }
 
 /** Explains a call that found the agent busy, was refused by a gateway, is unclear or was never sent. */
-export function explainCall(
+export function explainAgentCall(
 	outcome: FailedOutcome,
 	{ repeatability, tries }: Pick<CallFacts, 'repeatability' | 'tries'>,
 	facts: RefusalFacts,
@@ -338,8 +339,7 @@ function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 	return {
 		kind: 'unclear',
 		message: `No clear answer came from the agent: ${quote(call.redact, outcome.text)}`,
-		advice:
-			'The agent was not asked again, because it may have run. Check the session before you run the item again, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.',
+		advice: `The agent was not asked again, because it may have run. Check the session before you run the item again, or ${SEND_AGAIN} if asking twice does no harm.`,
 		details,
 	};
 }

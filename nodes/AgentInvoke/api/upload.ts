@@ -3,13 +3,13 @@ import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/js
 import type { Redact } from '../../shared/text/redact';
 import { unescapeText } from '../../shared/text/webAddress';
 import type { Retry } from '../../shared/retry/retry';
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import type { SendHttp } from '../../shared/http/exchange';
 import type { Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
 import {
 	busyOutcome,
-	explainCall,
+	explainAgentCall,
 	explainRefusal,
 	isPassing,
 	ofForeign,
@@ -63,7 +63,7 @@ export async function uploadMedia(
 	);
 	return outcome.kind === 'answered'
 		? outcome.data
-		: fail(explainCall(outcome, { repeatability, tries }, facts));
+		: fail(explainAgentCall(outcome, { repeatability, tries }, facts));
 }
 
 async function uploadOnce(

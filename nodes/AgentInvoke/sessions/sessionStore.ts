@@ -1,12 +1,12 @@
-import { digestOf } from '../../shared/dailyLimit/calendarDay';
+import { digestOf } from '../../shared/effects/calendarDay';
 import { NEVER_MS } from '../../shared/dataTable/cells';
 import { ClaimLock, type LockParts } from '../../shared/dataTable/claimLock';
 import { hasNoTables, orWithout } from '../../shared/dataTable/failures';
 import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import { textOrNumber } from '../../shared/text/textOf';
-import type { SessionOwners } from './sessionOwners';
+import type { KnownSessions } from './knownSessions';
 import { claimCells, sessionIn, statusOf, type SessionSettings, type SessionWish } from './sessionRows';
 import { KeySession, SessionWriter } from './sessionWriter';
 
@@ -31,7 +31,7 @@ export class SessionStore {
 	constructor(
 		private readonly settings: SessionSettings,
 		parts: LockParts,
-		private readonly owners: SessionOwners,
+		private readonly known: KnownSessions,
 	) {
 		this.table = parts.table;
 		this.clock = parts.clock;
@@ -117,7 +117,7 @@ export class SessionStore {
 		if (acquired.value.kind === 'known') {
 			const { sessionId, cell } = acquired.value.answer;
 			key.adopt(sessionId, cell);
-			this.owners.claim(this.settings.agent, key.entryKey, sessionId);
+			this.known.keep(this.settings.agent, key.entryKey, sessionId);
 			return ok(sessionId);
 		}
 		const { claim, rows } = acquired.value;
@@ -135,17 +135,16 @@ export class SessionStore {
 	opened(name: string, sessionId: string, askedIn = ''): void {
 		const key = this.keyOf(name);
 		if (key.isReplaced(askedIn) || key.sessionId === sessionId || this.isOfAnother(name, sessionId)) return;
-		this.owners.claim(this.settings.agent, key.entryKey, sessionId);
+		this.known.keep(this.settings.agent, key.entryKey, sessionId);
 		key.sessionId = sessionId;
-		// In strict order, the row of the claim becomes that of the session only when the turn is over.
-		if (!key.isStrict || key.isStored) this.writer.later(key);
+		this.writer.later(key);
 	}
 
 	/** Whether another key of the agent has this session, and this key has not. */
 	isOfAnother(name: string, sessionId: string): boolean {
 		const key = this.keyOf(name);
 		const { agent } = this.settings;
-		return key.sessionId !== sessionId && this.owners.isOfAnother(agent, key.entryKey, sessionId);
+		return key.sessionId !== sessionId && this.known.isOfAnother(agent, key.entryKey, sessionId);
 	}
 
 	/** Whether a call with this key may be sent: its claim, if it needed one, is fresh. */
@@ -198,7 +197,7 @@ export class SessionStore {
 		const loaded = await this.load(names);
 		if (!loaded.ok) return loaded;
 		const entries = names.map((name) => this.keyOf(name).entryKey);
-		for (const entryKey of entries) this.owners.forget(entryKey);
+		for (const entryKey of entries) this.known.forget(entryKey);
 		return await this.table.remove('entryKey', entries);
 	}
 
@@ -258,9 +257,9 @@ export class SessionStore {
 	private learn(key: KeySession, rows: readonly TableRow[]): string {
 		const found = sessionIn(rows, this.clock.wallNow());
 		key.adopt(found?.sessionId ?? '', found?.cell ?? null);
-		if (found) this.owners.claim(this.settings.agent, key.entryKey, found.sessionId);
+		if (found) this.known.keep(this.settings.agent, key.entryKey, found.sessionId);
 		// A row without a session may belong to one that is being opened.
-		else if (rows.length === 0) this.owners.forget(key.entryKey);
+		else if (rows.length === 0) this.known.forget(key.entryKey);
 		return key.sessionId;
 	}
 

@@ -5,12 +5,15 @@ import type { ClaimLock } from '../../shared/dataTable/claimLock';
 import type { Claim } from '../../shared/dataTable/claims';
 import type { CellValue, DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import { ok, type Result } from '../../shared/errors/failure';
-import { BackgroundWriter } from '../../shared/run/backgroundWriter';
-import type { Clock } from '../../shared/run/clock';
+import { BackgroundWriter } from '../../shared/time/backgroundWriter';
+import type { Clock } from '../../shared/time/clock';
 import { textOrNumber } from '../../shared/text/textOf';
 import { sessionIn, usedCells, type SessionSettings } from './sessionRows';
 
-/** What a run knows about one key, and the claim that it may hold. */
+/**
+ * What a run knows about one key, and the claim that it may hold. `sessionId` is what the run uses and `stored` what the
+ * table has, so they differ exactly while a write is due. `isStrict` only with a `claim`; `isLost` is never taken back.
+ */
 export class KeySession {
 	/** Empty if the key has no session as far as this run knows. */
 	sessionId = '';
@@ -58,6 +61,13 @@ export class KeySession {
 	get isUnwritten(): boolean {
 		return this.sessionId !== '' && textOrNumber(this.stored).trim() !== storable(this.sessionId).trim();
 	}
+}
+
+interface SessionWrite {
+	readonly key: KeySession;
+	/** The claim whose row becomes that of the session, if any. */
+	readonly claim: Claim | undefined;
+	readonly cells: TableRow;
 }
 
 /** The pause before a write, which collects changes. A new session ID is still stored within a second. */
@@ -122,50 +132,52 @@ export class SessionWriter {
 	private async writeAll(): Promise<Result<undefined>> {
 		const keys = [...this.pending].filter(({ sessionId }) => sessionId !== '');
 		this.pending.clear();
-		const { changed = [], opened = [] } = Object.groupBy(keys, ({ isStored }) =>
-			isStored ? 'changed' : 'opened',
+		const { stored = [], open = [] } = Object.groupBy(keys, ({ isStored }) => (isStored ? 'stored' : 'open'));
+		const { claimed = [], added = [] } = Object.groupBy(
+			// A claim must outlast the opening of its session if it is that of a turn in strict order.
+			open.map((key) => this.writeOf(key, key.isStrict ? undefined : key.claim)),
+			({ claim }) => (claim ? 'claimed' : 'added'),
 		);
-		const done = await Promise.all([this.change(changed), this.open(opened)]);
+		const done = await Promise.all([
+			this.change(stored),
+			this.write(claimed, async () => await this.turnIntoSessions(claimed)),
+			this.write(added, async () => await this.table.insertThenRead(added.map((one) => this.newRow(one)))),
+		]);
 		return done.find(({ ok: isOk }) => !isOk) ?? ok(undefined);
 	}
 
-	/** Gives rows to sessions that have none: the row of the claim, which may be gone; without a claim, a new one. */
-	private async open(keys: readonly KeySession[]): Promise<Result<undefined>> {
-		// With a key of its own, no renewal of the claim that comes late can replace the row.
-		const cells = new Map(keys.map((key) => [key, { ...this.cellsOf(key), rowKey: randomUUID() }] as const));
-		const claimed = keys.filter(({ claim }) => claim);
-		await Promise.all(claimed.map(async ({ claim }) => claim && (await this.quiet(claim))));
-		const swaps = claimed.map((key): RowSwap => {
-			const { entryKey, claim } = key;
-			return { where: { entryKey, holder: claim?.holder ?? null }, cells: cells.get(key) ?? {} };
+	private writeOf(key: KeySession, claim?: Claim): SessionWrite {
+		return { key, claim, cells: this.cellsOf(key) };
+	}
+
+	/** Changes the rows of sessions by compare-and-set. */
+	private async change(keys: readonly KeySession[]): Promise<Result<undefined>> {
+		const changes = keys.map((key) => this.writeOf(key));
+		return await this.write(changes, async () => {
+			return await this.table.swap(
+				changes.map(({ key: { entryKey, stored }, cells }) => ({
+					where: { entryKey, sessionId: stored },
+					cells,
+				})),
+			);
 		});
-		const rows = keys.flatMap((key) => (key.claim ? [] : [this.newRow(key, cells.get(key) ?? {})]));
-		const results = [
-			[claimed, swaps.length > 0 ? await this.table.swapThenRead(swaps) : ok([])] as const,
-			[
-				keys.filter(({ claim }) => !claim),
-				rows.length > 0 ? await this.table.insertThenRead(rows) : ok([]),
-			] as const,
-		] as const;
-		for (const [some, done] of results) {
-			const rowsOf = Map.groupBy(done.ok ? done.value : [], ({ entryKey }) => entryKey);
-			for (const key of some) {
-				if (done.ok) this.settle(key, cells.get(key) ?? {}, rowsOf.get(key.entryKey) ?? []);
-				else this.putBack(key, cells.get(key) ?? {});
-			}
-		}
-		const [[, changed], [, added]] = results;
-		if (!changed.ok) return changed;
-		return added.ok ? ok(undefined) : added;
 	}
 
-	/** Ends the renewals of a claim that becomes a session's row. */
-	private async quiet(claim: Claim): Promise<void> {
-		this.lock.end(claim);
-		await claim.quiet(this.clock);
+	/** Makes the rows of claims, which may be gone, those of the sessions that were opened. */
+	private async turnIntoSessions(claimed: readonly SessionWrite[]): Promise<Result<readonly TableRow[]>> {
+		const swaps = claimed.map(async ({ key: { entryKey }, claim, cells }): Promise<RowSwap> => {
+			if (claim) this.lock.end(claim);
+			await claim?.quiet(this.clock);
+			// With a key of its own, no renewal of the claim that comes late can replace the row.
+			return {
+				where: { entryKey, holder: claim?.holder ?? null },
+				cells: { ...cells, rowKey: randomUUID() },
+			};
+		});
+		return await this.table.swap(await Promise.all(swaps));
 	}
 
-	private newRow({ key, entryKey }: KeySession, cells: TableRow): TableRow {
+	private newRow({ key: { key, entryKey }, cells }: SessionWrite): TableRow {
 		return {
 			sessionKey: keyText(key),
 			agent: this.settings.agent,
@@ -173,24 +185,53 @@ export class SessionWriter {
 			entryKey,
 			holder: '',
 			takenFrom: '',
+			rowKey: randomUUID(),
 			...cells,
 		};
 	}
 
-	/** Takes in the rows of a key after its session was written. */
-	private settle(key: KeySession, cells: TableRow, rows: readonly TableRow[]): void {
-		const { claim } = key;
+	/** @param statement makes the writes, and reads what then stands for their keys, which tells whose write counts */
+	private async write(
+		writes: readonly SessionWrite[],
+		statement: () => Promise<Result<readonly TableRow[]>>,
+	): Promise<Result<undefined>> {
+		if (writes.length === 0) return ok(undefined);
+		const done = await statement();
+		if (!done.ok) {
+			for (const { key, cells } of writes) this.putBack(key, cells);
+			return done;
+		}
+		const rowsOf = Map.groupBy(done.value, ({ entryKey }) => entryKey);
+		const again = writes.filter((write) => this.takeIn(write, rowsOf.get(write.key.entryKey) ?? []));
+		return await this.change(again.map(({ key }) => key));
+	}
+
+	/** @returns whether an earlier write of this run was carried out although it failed, so that the change can be made */
+	private takeIn({ key, claim, cells }: SessionWrite, rows: readonly TableRow[]): boolean {
 		const found = sessionIn(rows, this.clock.wallNow());
-		const isOwn = found !== undefined && found.cell === cells.sessionId;
-		const isNamed = claim && rows.some(({ takenFrom }) => textOrNumber(takenFrom).includes(claim.holder));
-		key.claim = undefined;
-		if (claim && isOwn) this.tidy(claim, rows);
-		else if (claim) void this.lock.giveBack(claim);
-		if (!isOwn || isNamed) key.isLost = true;
-		if (isOwn) {
-			key.isUsed = false;
+		const isOwn = found?.cell === cells.sessionId;
+		if (found && !isOwn && key.attempted.has(found.sessionId)) {
 			key.stored = found.cell;
-		} else key.adopt(found?.sessionId ?? '', found?.cell ?? null);
+			return true;
+		}
+		if (claim) {
+			key.claim = undefined;
+			if (isOwn) this.tidy(claim, rows);
+			else void this.lock.giveBack(claim);
+			key.isLost ||= rows.some(({ takenFrom }) => textOrNumber(takenFrom).includes(claim.holder));
+		}
+		key.isUsed = false;
+		if (isOwn) {
+			// The session may have got a new ID since the write began.
+			key.stored = cells.sessionId ?? null;
+			key.attempted.clear();
+			if (!key.isStrict) void this.giveBack(key);
+		} else {
+			// Another run or a person was faster, and what stands there counts.
+			key.isLost ||= key.isUnwritten;
+			key.adopt(found?.sessionId ?? '', found?.cell ?? null);
+		}
+		return false;
 	}
 
 	/** Removes what an opened session replaces: the rows of dead holders, and renewals of the claim that came late. */
@@ -201,62 +242,6 @@ export class SessionWriter {
 		// If no renewal failed, the only row of the claim is the one that has become the session's.
 		if (claim.standing.size > 1) gone.push(...claim.standing);
 		if (own && gone.length > 0) void this.table.remove('rowKey', [...new Set(gone)]);
-	}
-
-	/**
-	 * Changes rows by compare-and-set. A change that finds no row reads: if its own session stands there, it was carried
-	 * out before; otherwise another run or a person was faster, and what stands there counts.
-	 */
-	private async change(keys: readonly KeySession[]): Promise<Result<undefined>> {
-		if (keys.length === 0) return ok(undefined);
-		const changes = keys.map((key) => ({ key, cells: this.cellsOf(key) }));
-		const swapped = await this.table.swap(
-			changes.map(({ key, cells }) => ({ where: { entryKey: key.entryKey, sessionId: key.stored }, cells })),
-		);
-		if (!swapped.ok) {
-			for (const { key, cells } of changes) this.putBack(key, cells);
-			return swapped;
-		}
-		const written = new Set(swapped.value.map(({ entryKey }) => entryKey));
-		const { done = [], missed = [] } = Object.groupBy(changes, ({ key }) =>
-			written.has(key.entryKey) ? 'done' : 'missed',
-		);
-		for (const { key, cells } of done) this.markWritten(key, cells);
-		if (missed.length === 0) return ok(undefined);
-		const read = await this.table.read(
-			'entryKey',
-			missed.map(({ key }) => key.entryKey),
-		);
-		const rowsOf = Map.groupBy(read.ok ? read.value : [], ({ entryKey }) => entryKey);
-		if (!read.ok) for (const { key, cells } of missed) this.putBack(key, cells);
-		if (!read.ok) return read;
-		const again = missed.filter(({ key, cells }) =>
-			this.learnMissed(key, cells, rowsOf.get(key.entryKey) ?? []),
-		);
-		return await this.change(again.map(({ key }) => key));
-	}
-
-	/** @returns whether an earlier write of this run was carried out although it failed, so that the change can be made */
-	private learnMissed(key: KeySession, cells: TableRow, rows: readonly TableRow[]): boolean {
-		const found = sessionIn(rows, this.clock.wallNow());
-		if (found?.cell === cells.sessionId) {
-			this.markWritten(key, cells);
-		} else if (found && key.attempted.has(found.sessionId)) {
-			key.stored = found.cell;
-			return true;
-		} else {
-			key.isLost ||= key.isUnwritten;
-			key.isUsed = false;
-			key.adopt(found?.sessionId ?? '', found?.cell ?? null);
-		}
-		return false;
-	}
-
-	private markWritten(key: KeySession, { sessionId = null }: TableRow): void {
-		key.stored = sessionId;
-		key.attempted.clear();
-		key.isUsed = false;
-		if (!key.isStrict) void this.giveBack(key);
 	}
 
 	private putBack(key: KeySession, { sessionId = null }: TableRow): void {

@@ -1,18 +1,16 @@
 import { cellText, keyText } from '../../shared/dataTable/cells';
 import type { DataTable, TableRow, TableSpec } from '../../shared/dataTable/table';
-import { dayOf, digestOf, nodeOwner, ownerDay, type NodeIds } from '../../shared/dailyLimit/calendarDay';
-import { NOTHING, type Used } from '../../shared/dailyLimit/dayCounts';
-import { ok, type Result } from '../../shared/errors/failure';
-import { BackgroundWriter } from '../../shared/run/backgroundWriter';
-import { countTokens } from '../../shared/run/budgetMessages';
-import type { Clock } from '../../shared/run/clock';
-import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
-import { jsonText, type Json } from '../../shared/text/json';
-import { textOrNumber } from '../../shared/text/textOf';
+import { dayOf, ownerDay, type NodeIds } from '../../shared/effects/calendarDay';
+import { DailyLimit, notCounted, type Countable } from '../../shared/effects/dailyLimit';
+import { NOTHING, type DayCounts, type Used } from '../../shared/effects/dayCounts';
+import { RowLog } from '../../shared/effects/rowLog';
+import { fail, ok, type Result } from '../../shared/errors/failure';
+import { countTokens, unreportedTokens } from '../../shared/usage/budgetMessages';
+import type { Clock } from '../../shared/time/clock';
+import { excerpt, jsonText, type Json } from '../../shared/text/json';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnCalls } from '../api/callLimit';
-import { nameOfSession } from '../sessions/sessionOwners';
-import type { SessionChoice } from '../turns/turn';
+import type { OwnedTurn, TurnOwners } from './turnOwners';
 
 /**
  * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Budgets are counted
@@ -43,6 +41,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'keyDay', type: 'string' }, // digest of the turn's owner (see `TurnOwners`) and the day
 		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day
 		{ name: 'turnId', type: 'string' }, // unique to the turn, so that a budget counts it once
+		{ name: 'rowKey', type: 'string' }, // unique to the row
 	],
 };
 
@@ -50,77 +49,22 @@ export const TURN_TABLE: TableSpec = {
 type TurnEnd =
 	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
 
-export interface OwnedTurn {
-	readonly itemIndex: number;
-	readonly client: { readonly agent: string };
-	readonly session: SessionChoice;
-	readonly isResume: boolean;
-}
-
-/**
- * Assigns each turn to the owner that it counts for, if turns are counted per key. An owner is usually a session key
- * with one agent. A turn in a session given by ID (as when an interrupt is answered) counts for the key that opened the
- * session, if the table of sessions contains it, otherwise for the session itself. Turns that start a session without a
- * key count for the node.
- */
-export class TurnOwners {
-	/** By agent and session: the key in a readable form, and its digest. */
-	private readonly keys = new Map<string, { sessionKey: string; entryKey: string } | undefined>();
-
-	constructor(
-		private readonly node: NodeIds,
-		/** The table `flow_agent_sessions`. */
-		private readonly sessions: DataTable,
-	) {}
-
-	/** Looks up the keys of sessions that are given by ID. */
-	async load(turns: readonly OwnedTurn[]): Promise<Result<undefined>> {
-		const missing = new Map<string, string>();
-		for (const { client, session } of turns) {
-			if (session.kind !== 'explicit') continue;
-			const name = nameOfSession(client.agent, session.id);
-			if (!this.keys.has(name)) missing.set(name, session.id);
-		}
-		const read = await this.sessions.read('sessionId', [...missing.values()]);
-		if (!read.ok) return read;
-		for (const name of missing.keys()) this.keys.set(name, undefined);
-		for (const row of read.value) {
-			const name = nameOfSession(textOrNumber(row.agent), textOrNumber(row.sessionId));
-			const entryKey = textOrNumber(row.entryKey);
-			// Two agents may use the same session IDs. If several keys match, the first row is used.
-			if (!missing.has(name) || this.keys.get(name) || !entryKey) continue;
-			this.keys.set(name, { entryKey, sessionKey: textOrNumber(row.sessionKey) });
-		}
-		return ok(undefined);
-	}
-
-	ownerOf({ client: { agent }, session }: OwnedTurn): string {
-		// This digest is also the value of the column `entryKey` in the table of sessions.
-		if (session.kind === 'mapped') return digestOf(agent, session.key);
-		if (session.kind === 'new') return this.nodeOwner;
-		return (
-			this.keys.get(nameOfSession(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id)
-		);
-	}
-
-	/** The session key of a turn, if known: in full if the item gave it, otherwise as stored in the table. */
-	keyOf({ client: { agent }, session }: OwnedTurn): string {
-		if (session.kind === 'mapped') return session.key;
-		return session.kind === 'new' ? '' : (this.keys.get(nameOfSession(agent, session.id))?.sessionKey ?? '');
-	}
-
-	get nodeOwner(): string {
-		return nodeOwner(this.node);
-	}
+export interface BudgetLimit {
+	readonly per: 'key' | 'node';
+	readonly unit: 'turns' | 'tokens';
+	readonly most: number;
 }
 
 interface TurnLogSettings extends NodeIds {
 	readonly executionId: string;
 	/** The node's name. */
 	readonly node: string;
+	/** Days begin at midnight in this time zone. */
 	readonly timeZone: string;
-	/** Identifies this run of the node. */
+	/** Identifies this run of the node, to tell its turns from those of other runs. */
 	readonly runId: string;
+	/** The budget of a day, if there is one. */
+	readonly limit?: BudgetLimit | undefined;
 }
 
 export interface EndedTurn extends OwnedTurn {
@@ -135,111 +79,110 @@ export interface EndedTurn extends OwnedTurn {
 const TEXT_CHARS = 300;
 const USAGE_CHARS = 2_000;
 
-/** How long ended turns wait to be written together, while a limited run lasts. */
-const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
+const MESSAGE_KEY_CHARS = 80;
 /** What a row says of a turn that is about to be taken, in case its end is never written. */
 const CLAIMED = { sessionId: '', outcome: 'unclear', mayHaveRun: true, attempts: 0 } as const;
 
-/**
- * Records the turns of a node run. They are written together when the run ends; if they are limited, also while it lasts,
- * so that other processes count them.
- */
+/** Records the turns of a node run, and keeps the turns of a day within a budget, per key or for the node. */
 export class TurnLog {
-	private ended: EndedTurn[] = [];
-	/** The days of turns that are limited, by item. */
-	private readonly days = new Map<number, string>();
-	/** Items that may have a row although their end is not written. */
-	private readonly claimed = new Set<number>();
-	/** Claimed items for which nothing was sent. */
-	private readonly idle = new Set<number>();
-	/** Whether the last row was added without a failure. */
-	private isWritable = false;
-	private proof: Promise<Result<undefined>> | undefined;
-	private readonly writer: BackgroundWriter;
+	private readonly rows: RowLog<number>;
+	private readonly limit: DailyLimit<OwnedTurn> | undefined;
+	/** How many turns may have used tokens but reported none. */
+	private unreported = 0;
 
+	/** @param counts shared by all runs of this n8n process */
 	constructor(
 		private readonly settings: TurnLogSettings,
-		private readonly table: DataTable,
+		table: DataTable,
 		private readonly owners: TurnOwners,
 		private readonly clock: Clock,
+		counts: DayCounts,
 	) {
-		this.writer = new BackgroundWriter(clock, {
-			isBehind: () => this.ended.length + this.idle.size > 0,
-			write: async () => await this.write(),
-			pauseMs: (failures) => growingPauseMs(INTERVALS, failures + 1),
-		});
+		const { limit, timeZone } = settings;
+		this.rows = new RowLog(table, clock);
+		const columns = { ownerDay: limit?.per === 'node' ? 'nodeDay' : 'keyDay', id: 'turnId' };
+		const countableOf = (turn: OwnedTurn) => this.countableOf(turn);
+		this.limit =
+			limit &&
+			new DailyLimit({ ...limit, timeZone }, { table, columns, countedIn, countableOf }, clock, counts);
 	}
 
 	/**
-	 * Records a limited turn that is about to be taken. Unless the last write has just shown that the table can be written,
-	 * a row is written first; turns that come meanwhile share the outcome.
+	 * Reads what was already used by the owners of these turns, if there is a budget.
+	 * @param allOrNone turns that must all fit; see `DailyLimit.open`
 	 */
-	async claim(turn: OwnedTurn, day: string): Promise<Result<undefined>> {
-		this.days.set(turn.itemIndex, day);
-		if (this.isWritable) return ok(undefined);
-		return await (this.proof ??= this.writeClaim(turn, day).finally(() => {
-			this.proof = undefined;
-		}));
+	async open(turns: readonly OwnedTurn[], allOrNone: readonly OwnedTurn[] = []): Promise<Result<undefined>> {
+		const loaded = await this.owners.load(turns);
+		// Without a budget, a turn in a session given by ID then counts for the session itself.
+		if (!this.limit) return ok(undefined);
+		if (!loaded.ok && this.settings.limit?.per === 'key') return fail(notCounted(loaded.failure));
+		return await this.limit.open(turns, allOrNone);
+	}
+
+	/** Fails if a turn must not be taken, or cannot be recorded; called right before it is sent. */
+	async admit(turn: OwnedTurn): Promise<Result<undefined>> {
+		const { limit, clock } = this;
+		const record = async () =>
+			await this.rows.claim(turn.itemIndex, {
+				...this.originOf(turn, clock.wallNow()),
+				...CLAIMED,
+				startedAt: new Date(clock.wallNow()).toISOString(),
+			});
+		return (await limit?.admit(turn, record)) ?? ok(undefined);
 	}
 
 	/**
-	 * Records a turn for which a call was sent or a saved answer was replayed. An answer recalled from an earlier try
-	 * already has its row.
+	 * Records a turn for which a call was sent or a saved answer was replayed, and counts it unless it never ran. An answer
+	 * recalled from an earlier try already has its row.
 	 */
-	add(turn: EndedTurn): void {
+	ended(turn: EndedTurn): void {
 		const { itemIndex, result, calls } = turn;
 		const isReplayed = result.ok && result.value.replayed && !result.value.recalled;
-		if (calls.made > 0 || isReplayed) this.ended.push(turn);
-		else if (this.claimed.has(itemIndex)) this.idle.add(itemIndex);
-		if (this.days.has(itemIndex)) this.writer.start();
+		if (calls.made > 0 || isReplayed) this.rows.put(itemIndex, this.rowOf(turn));
+		else this.rows.withdraw(itemIndex);
+		const isCounted = mayHaveRun(turn);
+		const tokens = countTokens(reportedOf(turn).usage);
+		if (isCounted && tokens === undefined) this.unreported++;
+		this.limit?.ended(turn, isCounted ? { count: 1, tokens: tokens ?? 0 } : NOTHING);
 	}
 
 	/** Writes what was recorded; must be called before the node ends. */
 	async flush(): Promise<Result<undefined>> {
-		return await this.writer.flush();
+		const flushed = await this.rows.flush();
+		this.limit?.close(flushed.ok);
+		return flushed;
 	}
 
-	private async writeClaim(turn: OwnedTurn, day: string): Promise<Result<undefined>> {
-		// Even if the write fails, it may have been carried out.
-		this.claimed.add(turn.itemIndex);
-		const startedAt = new Date(this.clock.wallNow()).toISOString();
-		const inserted = await this.table.insert([{ ...this.originOf(turn, day), ...CLAIMED, startedAt }]);
-		this.isWritable = inserted.ok;
-		return inserted;
+	/** A hint about turns whose tokens could not be counted; empty if there are none. */
+	get hint(): string {
+		if (this.settings.limit?.unit !== 'tokens') return '';
+		const remedy =
+			'Point "answer.usage" of the description in the FlowAgent credential to the token count, or count turns instead of tokens.';
+		return unreportedTokens(this.unreported, 'turn(s)', 'Limit per Day', remedy);
 	}
 
-	private async write(): Promise<Result<undefined>> {
-		const turns = this.ended;
-		this.ended = [];
-		// If the sessions cannot be read, a turn in a session given by ID counts for the session itself.
-		await this.owners.load(turns);
-		const isClaimed = ({ itemIndex }: OwnedTurn): boolean => this.claimed.has(itemIndex);
-		const fresh = turns.filter((turn) => !isClaimed(turn));
-		const claimed = turns.filter(isClaimed);
-		const inserted = await this.table.insert(fresh.map((turn) => this.rowOf(turn)));
-		if (fresh.length > 0) this.isWritable = inserted.ok;
-		const changed = inserted.ok ? await this.change(claimed) : inserted;
-		if (!changed.ok) this.ended = [...(inserted.ok ? claimed : turns), ...this.ended];
-		const idle = [...this.idle];
-		const ids = idle.map((itemIndex) => turnIdOf(this.settings.runId, itemIndex));
-		const removed = changed.ok ? await this.table.remove('turnId', ids) : changed;
-		if (removed.ok) for (const itemIndex of idle) this.idle.delete(itemIndex);
-		return removed;
+	private countableOf(turn: OwnedTurn): Countable {
+		const { limit, runId } = this.settings;
+		const id = turnIdOf(runId, turn.itemIndex);
+		return limit?.per === 'node'
+			? { id, owner: this.owners.nodeOwner, ownerName: 'this node' }
+			: { id, owner: this.owners.ownerOf(turn), ownerName: this.nameOf(turn) };
 	}
 
-	/** Writes the ends of turns into their rows. */
-	private async change(turns: readonly EndedTurn[]): Promise<Result<unknown>> {
-		const rows = turns.map((turn) => this.rowOf(turn));
-		return await this.table.swap(rows.map((row) => ({ where: { turnId: row.turnId ?? null }, cells: row })));
+	private nameOf(turn: OwnedTurn): string {
+		const key = this.owners.keyOf(turn);
+		if (key) return `the key "${excerpt(key, MESSAGE_KEY_CHARS)}"`;
+		const { session } = turn;
+		if (session.kind !== 'explicit') return 'all items of this node that have no key';
+		return `the session "${excerpt(session.id, MESSAGE_KEY_CHARS)}"`;
 	}
 
 	private rowOf(turn: EndedTurn): TableRow {
 		const { calls, ended } = turn;
 		const { nowMs, wallMs } = calls.started ?? ended;
 		const { sessionId, requestId, usage } = reportedOf(turn);
-		const day = this.days.get(turn.itemIndex) ?? dayOf(wallMs, this.settings.timeZone);
 		return {
-			...this.originOf(turn, day),
+			...this.originOf(turn, wallMs),
 			sessionId: cellText(sessionId, TEXT_CHARS),
 			outcome: endOf(turn),
 			mayHaveRun: mayHaveRun(turn),
@@ -252,8 +195,10 @@ export class TurnLog {
 		};
 	}
 
-	private originOf(turn: OwnedTurn, day: string) {
-		const { executionId, workflowId, nodeId, node, runId } = this.settings;
+	/** @param startedMs by the wall clock */
+	private originOf(turn: OwnedTurn, startedMs: number) {
+		const { executionId, workflowId, nodeId, node, runId, timeZone } = this.settings;
+		const day = this.limit?.dayOf(turn) ?? dayOf(startedMs, timeZone);
 		const { itemIndex, client, isResume } = turn;
 		return {
 			executionId,
@@ -273,7 +218,7 @@ export class TurnLog {
 }
 
 /** The turn's unique ID: an item has only one turn per run. */
-export function turnIdOf(runId: string, itemIndex: number): string {
+function turnIdOf(runId: string, itemIndex: number): string {
 	return `${runId} ${itemIndex}`;
 }
 
@@ -305,13 +250,9 @@ function endOf({ result, isCancelled }: EndedTurn): TurnEnd {
 }
 
 /** Whether the agent ran, or may have run, for a turn of this run: the turn then counts towards a budget. */
-export function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'>): boolean {
+function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'>): boolean {
 	if (calls.made === 0) return false;
 	return result.ok || calls.wasUnclear || result.failure.details?.mayHaveRun === true;
-}
-
-export function tokensOf(turn: EndedTurn): number | undefined {
-	return countTokens(reportedOf(turn).usage);
 }
 
 /** The usage as JSON; null if there is none, or if it is too long to store, because cut JSON is useless. */
@@ -321,7 +262,7 @@ function usageText(usage: Json): string | null {
 }
 
 /** What a row counts towards a budget. Cells are not trusted, since people can edit the table. */
-export function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): Used {
+function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): Used {
 	if (isCounted === false) return NOTHING;
 	return { count: 1, tokens: countTokens(tokens ?? null) ?? 0 };
 }

@@ -1,5 +1,7 @@
-import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
-import { tokenCounts } from '../../shared/run/budgetMessages';
+import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
+import { nameOfUser, shownKey, type KeyWords, type Reused } from '../../shared/effects/due';
+import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { tokenCounts } from '../../shared/usage/budgetMessages';
 import { isJsonObject, objectsIn, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import { textOf } from '../../shared/text/textOf';
@@ -136,18 +138,58 @@ function readInterrupt({ id, kind, tool, arguments: given = {}, question }: Json
 	};
 }
 
+/** The answer that another execution saved for a key, or why there is none. The agent is not asked in either case. */
+export function replayed(key: string, { reference, by }: Reused, agent: string): Result<TurnResult> {
+	const shown = shownKey(key);
+	const { executionId } = by;
+	const who = nameOfUser(by);
+	const details = { idempotencyKey: shown, executionId };
+	const saved = parseJson(reference);
+	// Neither the answer nor the session of another agent is of any use here.
+	if (isJsonObject(saved) && saved.agent !== agent) {
+		return failInput(
+			`The idempotency key "${shown}" was used by ${who} to ask another agent`,
+			'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same agent.',
+			details,
+		);
+	}
+	const result = readSavedAnswer(saved);
+	const where = executionId ? who : 'the execution that asked';
+	if (result?.answerDigest) {
+		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because "Idempotency Answers" was "Digest Only". Find it in ${where}.`;
+		return ok({ ...result, replayed: true, reply: { ...result.reply, hint } });
+	}
+	if (result) return ok({ ...result, replayed: true });
+	return fail({
+		kind: 'notSubmitted',
+		message: `The agent has already answered for the idempotency key "${shown}", but the answer was too long or too deeply nested to be kept`,
+		advice: `The agent was not asked again. Find the answer in the output of ${where}, or use another key to ask again.`,
+		details,
+	});
+}
+
+export const WORDS_OF_KEY: KeyWords = {
+	otherUse: 'another message',
+	conflictAdvice:
+		"The agent was not asked. A key stands for one question: use another key, or delete this key's rows in the Data Table flow_task_ledger.",
+	unknown: (key, who) =>
+		`The agent may have run for the idempotency key "${key}" in ${who}, but its answer is unknown`,
+	unknownAdvice: `The agent was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, ${SEND_AGAIN}.`,
+	unknownDetails: { mayHaveRun: true },
+};
+
 /**
  * What an earlier try kept of its turn: its answer, or why the agent must not be asked again; undefined if it may be.
- * @param retryAmbiguous whether to ask again even if the agent may have run
+ * @param sendAgain whether to ask again even if the agent may have run
  */
 export function recalledFrom(
 	kept: JsonObject | undefined,
-	retryAmbiguous: boolean,
+	sendAgain: boolean,
 ): Result<TurnResult> | undefined {
 	const { outcome, unclear } = kept ?? {};
 	const result = isJsonObject(outcome) ? readSavedAnswer(outcome) : undefined;
 	if (result) return ok({ ...result, recalled: true });
-	const mayAsk = isJsonObject(outcome) || unclear === undefined || retryAmbiguous;
+	const mayAsk = isJsonObject(outcome) || unclear === undefined || sendAgain;
 	return mayAsk ? undefined : fail(stillUnclear(textOf(unclear)));
 }
 
@@ -167,7 +209,7 @@ function stillUnclear(said: string): Failure {
 		kind: 'unclear',
 		message:
 			'An earlier try called the agent for this item and got no usable answer, so the agent may have run',
-		advice: `The agent was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.${said ? ` The earlier error was: ${said}` : ''}`,
+		advice: `The agent was not asked again. Check the session on the platform, or ${SEND_AGAIN} if asking twice does no harm.${said ? ` The earlier error was: ${said}` : ''}`,
 		details: { mayHaveRun: true },
 	};
 }

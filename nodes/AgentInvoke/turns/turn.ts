@@ -1,10 +1,10 @@
 import pLimit from 'p-limit';
 
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import type { HeldKey } from '../../shared/effects/heldKey';
+import { due, type EffectMemory, type Ticket } from '../../shared/effects/due';
 import type { Ledger } from '../../shared/effects/ledger';
-import type { Clock } from '../../shared/run/clock';
-import type { Slot } from '../../shared/run/keyedQueue';
+import type { Clock } from '../../shared/time/clock';
+import type { Slot } from '../../shared/time/keyedQueue';
 import type { RetryMemory } from '../../shared/run/retryMemory';
 import { excerpt, isJsonObject } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
@@ -13,12 +13,13 @@ import { TurnCalls, type CallLimit } from '../api/callLimit';
 import { explainSharedSession, type AgentFailure } from '../api/failures';
 import type { SessionStore } from '../sessions/sessionStore';
 import type { OpenRequest } from '../wire/request';
-import { askOnce } from './askOnce';
 import type { InterruptLimit } from './interruptLimit';
 import {
 	recalledFrom,
+	replayed,
 	savedAnswerOf,
 	savedAnswerText,
+	WORDS_OF_KEY,
 	type AnswerKeeping,
 	type TurnResult,
 	type UsedSession,
@@ -71,7 +72,7 @@ export interface TurnSettings {
 	readonly maxInvocations: number;
 	readonly timeoutMs: number;
 	readonly attempts: number;
-	readonly retryAmbiguous: boolean;
+	readonly sendAgain: boolean;
 	readonly renewExpired: boolean;
 	readonly turnOrder: TurnOrder;
 	readonly idempotencyAnswers: AnswerKeeping;
@@ -94,7 +95,9 @@ interface TurnRun<T extends AgentTurn> extends TurnEffects<T> {
 export interface TurnEffects<T extends AgentTurn> {
 	/** Everything that a turn's idempotency key stands for, with files as digests. */
 	readonly payloadOf: (turn: T) => Promise<Result<string>>;
-	/** Checks the budget, uploads files and builds the request except for its session; called when the turn comes. */
+	/** Asks the budget and the turn log right before anything is sent; left out if turns are not recorded. */
+	readonly admit?: ((turn: T) => Promise<Result<undefined>>) | undefined;
+	/** Uploads files and builds the request except for its session; called when the turn comes. */
 	readonly prepare: (turn: T) => Promise<Result<OpenRequest>>;
 	readonly onDelta: (turn: T, text: string) => Promise<void>;
 	/** Called with each outcome as soon as it is known, before a turn that waited for the permit is prepared. */
@@ -211,11 +214,9 @@ class ItemTurn<T extends AgentTurn> {
 	 * turns wait for each other.
 	 */
 	private async begin(): Promise<Result<undefined>> {
-		const { agent, sessions, key, waitLimit } = this;
-		const { slot, isResume } = this.turn;
-		const { interruptLimit, clock } = this.run;
-		const tooMany = isResume ? interruptLimit.whyNoMore({ agent, sessionId: this.sessionId }) : undefined;
-		if (tooMany) return fail(tooMany);
+		const { sessions, key, waitLimit } = this;
+		const { slot } = this.turn;
+		const { clock } = this.run;
 		if (slot && !slot.isFirst) {
 			waitLimit.pause();
 			await slot.wait(waitLimit.untilMs - clock.now(), clock, waitLimit.signal);
@@ -245,24 +246,52 @@ class ItemTurn<T extends AgentTurn> {
 		slot?.leave();
 	}
 
+	/** Asks the agent at most once per idempotency key; other executions get the saved answer. */
 	private async askAtMostOnce(): Promise<Result<TurnResult>> {
-		const { agent } = this;
-		const { idempotencyKey: key } = this.turn;
+		const { turn, agent } = this;
 		const { ledger, payloadOf } = this.run;
-		if (!ledger || key === undefined) return await this.ask();
+		const key = ledger && turn.idempotencyKey;
 		const waitLimit = this.waitLimit.again();
-		const payload = await payloadOf(this.turn);
+		const payload = key === undefined ? ok('') : await payloadOf(turn);
 		if (!payload.ok) return payload;
-		const entry = { key, payloadHash: sha256(payload.value), whyStop: () => waitLimit.whyStop() };
-		const once = await askOnce(entry, { agent, ledger }, async (held) => await this.ask(held));
-		if (once.ok && once.value.replayed) await this.restore(once.value.session.id);
-		return once;
+		const entry =
+			key === undefined
+				? undefined
+				: { key, payloadHash: sha256(payload.value), whyStop: () => waitLimit.whyStop() };
+		const asked = await due(ledger, {
+			entry,
+			admit: async () => await this.admit(),
+			memory: this.memory,
+			words: WORDS_OF_KEY,
+		});
+		if (!asked.ok) return asked;
+		if (asked.value.kind === 'go') return await this.ask(asked.value.ticket);
+		const saved = replayed(key ?? '', asked.value.known, agent);
+		if (saved.ok) await this.restore(saved.value.session.id);
+		return saved;
+	}
+
+	private async admit(): Promise<Result<undefined>> {
+		const { turn, agent, sessionId } = this;
+		const { interruptLimit, admit } = this.run;
+		const tooMany = turn.isResume ? interruptLimit.whyNoMore({ agent, sessionId }) : undefined;
+		if (tooMany) return fail(tooMany);
+		return (await admit?.(turn)) ?? ok(undefined);
+	}
+
+	private get memory(): EffectMemory {
+		const { itemIndex, fingerprint } = this.turn;
+		const keep = (entry: object): void => this.run.memory.keep(itemIndex, fingerprint, entry);
+		return {
+			unclear: (said = '') => keep({ unclear: excerpt(said, 300) }),
+			done: (_, outcome) => keep({ outcome }),
+		};
 	}
 
 	/** What an earlier try of this node run kept; undefined if the agent should be asked. */
 	private async recall(): Promise<Result<TurnResult> | undefined> {
 		const kept = this.run.memory.recall(this.turn.itemIndex, this.turn.fingerprint);
-		const known = recalledFrom(kept, this.settings.retryAmbiguous);
+		const known = recalledFrom(kept, this.settings.sendAgain);
 		// The agent is not asked twice, even if the credential was changed in between.
 		const isOwn = isJsonObject(kept?.outcome) && kept.outcome.agent === this.agent;
 		if (known?.ok && isOwn) await this.restore(known.value.session.id);
@@ -278,28 +307,28 @@ class ItemTurn<T extends AgentTurn> {
 		if (!this.sessionId) sessions.opened(key, id);
 	}
 
-	private async ask(held?: HeldKey): Promise<Result<TurnResult>> {
+	private async ask(ticket: Ticket): Promise<Result<TurnResult>> {
 		// Prepared only now, so that files are uploaded only if the agent is really asked.
 		const open = await this.run.prepare(this.turn);
 		if (!open.ok) {
-			held?.refused();
+			ticket.refused();
 			return open;
 		}
 		const { calls } = this;
 		const { session } = this.turn;
 		const startedMs = this.run.clock.now();
 		const { sessionId } = this;
-		this.maySend = () => held?.maySend() !== false && (!this.key || this.sessions.maySend(this.key));
+		this.maySend = () => ticket.maySend() && (!this.key || this.sessions.maySend(this.key));
 		let called = await this.call(open.value, sessionId, sessionId ? session.kind : 'new');
 		if (!called.ok && this.mayRenew(called.failure) && calls.mayRepeat()) {
 			called = await this.callRenewed(open.value);
 		}
 		if (!called.ok) {
-			this.failed(called.failure, held);
+			this.failed(called.failure, ticket);
 			return fail(calls.failed(called.failure));
 		}
 		const elapsedMs = this.run.clock.now() - startedMs;
-		return ok(this.answered({ ...called.value, attempts: calls.made, elapsedMs, replayed: false }, held));
+		return ok(this.answered({ ...called.value, attempts: calls.made, elapsedMs, replayed: false }, ticket));
 	}
 
 	private mayRenew({ isSessionUnknown }: AgentFailure): boolean {
@@ -321,14 +350,14 @@ class ItemTurn<T extends AgentTurn> {
 		source: UsedSession['source'],
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session'>, AgentFailure>> {
 		const { sessions, key, calls, turn } = this;
-		const { timeoutMs, attempts, retryAmbiguous } = this.settings;
+		const { timeoutMs, attempts, sendAgain } = this.settings;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await turn.client.api.invoke({
 				request: open,
 				sessionId,
 				timeoutMs,
 				tries: attempts,
-				retryAmbiguous,
+				sendAgain,
 				maySend: this.maySend,
 				onDelta: async (text) => await this.run.onDelta(turn, text),
 				onSession: (id) => {
@@ -343,32 +372,25 @@ class ItemTurn<T extends AgentTurn> {
 		return ok({ reply, session: { key, id: reply.sessionId || sessionId, source } });
 	}
 
-	/** The only place that reports a successful turn: to the claim, session, interrupt limit and memory. */
-	private answered(result: TurnResult, held: HeldKey | undefined): TurnResult {
+	/** Tells the ticket, the session and the interrupt limit of a successful turn. */
+	private answered(result: TurnResult, ticket: Ticket): TurnResult {
 		const { agent, sessions, key } = this;
-		const { memory, interruptLimit } = this.run;
-		const { itemIndex, fingerprint, isResume, simplify } = this.turn;
+		const { interruptLimit } = this.run;
+		const { isResume, simplify } = this.turn;
 		const saved = savedAnswerText({ ...result, elapsedMs: 0 }, agent, this.settings.idempotencyAnswers);
-		held?.ended('succeeded', saved);
+		ticket.done('succeeded', saved, savedAnswerOf(result, agent, !simplify));
 		const answered = { agent, sessionId: result.session.id };
 		if (key) sessions.used(key, answered.sessionId);
 		else if (isResume) sessions.resumedById(this.sessionId, answered.sessionId);
 		if (!isResume) interruptLimit.begin(answered);
 		const asked = isResume ? { agent, sessionId: this.sessionId } : answered;
 		if (result.reply.interrupts.length > 0) interruptLimit.interrupted(answered, asked);
-		memory.keep(itemIndex, fingerprint, { outcome: savedAnswerOf(result, agent, !simplify) });
 		return result;
 	}
 
-	/** The only place that reports a failed call. The agent may be asked again only if it cannot have run. */
-	private failed({ message, details }: AgentFailure, held: HeldKey | undefined): void {
-		if (details?.mayHaveRun !== true && !this.calls.wasUnclear) {
-			held?.refused();
-			return;
-		}
-		this.run.memory.keep(this.turn.itemIndex, this.turn.fingerprint, {
-			unclear: excerpt(message, 300),
-		});
-		held?.unclear();
+	/** Tells the ticket of a failed call. The agent may be asked again only if it cannot have run. */
+	private failed({ message, details }: AgentFailure, ticket: Ticket): void {
+		if (details?.mayHaveRun !== true && !this.calls.wasUnclear) ticket.refused();
+		else ticket.unclear(message);
 	}
 }

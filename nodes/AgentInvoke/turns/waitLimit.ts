@@ -2,8 +2,8 @@ import type { AgentReply } from '../wire/conclusion';
 import type { AgentFailure } from '../api/failures';
 import type { Failure, Result } from '../../shared/errors/failure';
 import { retryAfterMs } from '../../shared/retry/backoff';
-import type { Clock } from '../../shared/run/clock';
-import { jitteredPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
+import type { Clock } from '../../shared/time/clock';
+import { jitteredPauseMs, type PauseGrowth } from '../../shared/time/growingPause';
 
 /** Limits how long a turn waits for other turns, from the moment this object is created. */
 export class WaitLimit {

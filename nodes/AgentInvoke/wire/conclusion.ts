@@ -1,7 +1,7 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
 import { errorWords } from '../../shared/errors/serviceMessage';
 import { isCutByLength } from '../../shared/answer/answerBody';
-import { excerpt, isJsonObject, sentence, type Json, type JsonObject } from '../../shared/text/json';
+import { excerpt, isJsonObject, type Json, type JsonObject } from '../../shared/text/json';
 import { fitsName, spelt, type Wire } from './description';
 import { isThere, textAt, valueAt } from '../../shared/form/expression';
 import { asked, dataOf, idOf, statusIn, type WireInterrupt } from './answerValues';
@@ -120,7 +120,7 @@ function interruptsOf({ interrupts, waits }: WireReader, text: string): readonly
 }
 
 function readFromOf(reader: WireReader, sessionHeader: string): JsonObject {
-	const { sessionId, chosenId, requestId, usage, interrupts, misfits, names, keys } = reader;
+	const { sessionId, chosenId, requestId, usage, interrupts, names, keys } = reader;
 	const header = sessionHeader ? 'answer.sessionHeader' : null;
 	const own = sessionId === chosenId ? 'request' : 'answer.session';
 	return {
@@ -131,7 +131,6 @@ function readFromOf(reader: WireReader, sessionHeader: string): JsonObject {
 		requestId: requestId ? 'answer.requestId' : null,
 		found: [...keys],
 		...(names.size > 0 && { events: [...names] }),
-		...(Object.keys(misfits).length > 0 && { misfits: { ...misfits } }),
 	};
 }
 
@@ -157,7 +156,7 @@ function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 	return {
 		...said,
 		...flaw,
-		expected: `${expected} ${whatCame(reader)}${misfitsIn(reader)}`,
+		expected: `${expected} ${whatCame(reader)}`,
 		status: ended.status,
 		meaning: undefined,
 	};
@@ -227,11 +226,6 @@ function whatCame({ isWholeBody, keys, names }: WireReader): string {
 	const found = [...keys].join(', ') || 'nothing';
 	const events = isWholeBody ? '' : `The events were ${[...names].join(', ')}. `;
 	return `${events}The ${isWholeBody ? 'answer' : 'events'} contained ${found}.`;
-}
-
-function misfitsIn({ misfits }: WireReader): string {
-	const unfit = Object.entries(misfits).map(([entry, why]) => ` "${entry}" does not fit: ${sentence(why)}`);
-	return unfit.join('');
 }
 
 /** The codes and statuses that decide what a failure means. */

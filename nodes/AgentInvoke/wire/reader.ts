@@ -24,15 +24,7 @@ import {
 	type WireInterrupt,
 } from './answerValues';
 import type { StreamRule, Wire } from './description';
-import {
-	isThere,
-	MOST_PATH_CHARS,
-	pathsIn,
-	textAt,
-	valueAt,
-	wordOf,
-	type Expression,
-} from '../../shared/form/expression';
+import { isThere, MOST_PATH_CHARS, pathsIn, textAt, valueAt, wordOf } from '../../shared/form/expression';
 import { isBroken, isUnread, marksEvent, nameOf, ruleFor } from './rules';
 
 interface Waiting {
@@ -95,8 +87,6 @@ export class WireReader {
 	readonly names = new Set<string>();
 	/** The paths to the first `MOST_NAMES` values that arrived. */
 	readonly keys = new Set<string>();
-	/** For each entry of the description that cannot be applied to the answer, why not. */
-	readonly misfits: Record<string, string> = {};
 	raw: Json = null;
 	/** What the agent waits for, with arguments that came in pieces, and the length of all that in characters. */
 	private waiting: readonly Waiting[] = [];
@@ -170,7 +160,6 @@ export class WireReader {
 		const json = redactJson(parsed, hide);
 		this.readShared(json, text.length);
 		this.raw = json;
-		this.noteMisfits(json);
 		if (this.isOver) return;
 		if (wire.answer.envelope && saidSuccess(json) === undefined) {
 			this.gap = '"success_response" is missing';
@@ -246,10 +235,7 @@ export class WireReader {
 		else if (whole !== '') this.takeWhole(whole, rule, part);
 		else if (replaced !== '') this.replaceText(replaced, `${rule.entry}.replace`, part);
 		else if (delta !== '') this.addText(delta, `${rule.entry}.delta`, part);
-		else {
-			if (this.text === '') this.noteMisfit(`${rule.entry}.delta`, rule.delta, data);
-			if (isUnread(rule, json)) this.gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
-		}
+		else if (isUnread(rule, json)) this.gap = `the data of an event "${excerpt(name, 40)}" is not JSON`;
 	}
 
 	private addText(delta: string, entry: string, part: string): void {
@@ -366,28 +352,5 @@ export class WireReader {
 			if (this.keys.size >= MOST_NAMES) return;
 			this.keys.add(excerpt(path, MOST_PATH_CHARS));
 		}
-	}
-
-	/**
-	 * Notes the entries that cannot be applied to a whole body. Not called for the events of a stream, to which most
-	 * entries do not apply.
-	 */
-	private noteMisfits(json: Json): void {
-		const { text, session, usage, incomplete, error, requestId, interrupt } = this.wire.answer;
-		const { at, waits, ...ofOne } = interrupt;
-		const data = dataOf(this.wire, json);
-		const note = (entries: Readonly<Record<string, Expression | undefined>>, from: Json): void => {
-			for (const [name, one] of Object.entries(entries)) this.noteMisfit(`answer.${name}`, one, from);
-		};
-		note({ text, session, usage, incomplete, 'interrupt.at': at, 'interrupt.waits': waits }, data);
-		note({ error, requestId }, json);
-		for (const found of listAt(at, data)) {
-			for (const [name, one] of Object.entries(ofOne)) note({ [`interrupt.${name}`]: one }, found);
-		}
-	}
-
-	private noteMisfit(entry: string, at: Expression | undefined, from: Json): void {
-		const found = at?.(from);
-		if (found?.ok === false) this.misfits[entry] = found.failure;
 	}
 }

@@ -1,14 +1,12 @@
 import { randomUUID } from 'crypto';
 
-import { DayCounts } from '../../shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../shared/effects/dayCounts';
 import { recordLifetime } from '../../shared/dataTable/lifetime';
 import { openTable } from '../../shared/dataTable/table';
 import { ok, type Failure } from '../../shared/errors/failure';
 import { showHint } from '../../shared/run/deliver';
-import { DailyTasks } from '../taskLog/dailyTasks';
 import { TaskRecorder } from '../taskLog/taskRecorder';
 import { TASK_TABLE } from '../taskLog/taskRows';
-import type { ObservedJob } from '../tasks/observer';
 import type { NodeRun } from './run';
 
 /** Runs with more tasks than this are recorded if "Record Tasks" is Automatic. */
@@ -24,30 +22,27 @@ const DAY_COUNTS = new DayCounts();
  * Opens the table that records the tasks of this node run, if they are recorded. The table is created before the first
  * submit, so that a run that ends early can write to it; the last rows are written when the run ends.
  */
-export async function openTaskLog(run: NodeRun, taskCount: number) {
+export async function openTaskLog(run: NodeRun, taskCount: number): Promise<TaskRecorder | undefined> {
 	const { context, options, clock, redact, writeLast, signal } = run;
-	if (!isRecorded(run, taskCount)) return {};
+	if (!isRecorded(run, taskCount)) return undefined;
 	const { id: nodeId, name: node } = context.getNode();
 	const { id: workflowId = '', name: workflow = '' } = context.getWorkflow();
 	const table = openTable(context, TASK_TABLE, recordLifetime(workflowId, options.recordLifeMs));
-	const daily = new DailyTasks(
+	const recorder = new TaskRecorder(
 		{
-			node: { workflowId, nodeId },
+			workflow,
+			workflowId,
+			executionId: context.getExecutionId(),
+			node,
+			nodeId,
 			timeZone: context.getTimezone(),
 			runId: randomUUID(),
-			most: options.maxTasksPerDay,
+			mostPerDay: options.maxTasksPerDay,
 		},
-		table,
-		clock,
-		DAY_COUNTS,
-	);
-	const recorder = new TaskRecorder(
-		{ workflow, workflowId, executionId: context.getExecutionId(), node },
-		{ table, clock, redact, daily },
+		{ table, clock, redact, counts: DAY_COUNTS },
 	);
 	writeLast(async () => {
 		const flushed = await recorder.flush();
-		daily.close(flushed.ok);
 		if (!flushed.ok) showHint(context, notRecorded(flushed.failure, options.maxTasksPerDay > 0));
 		return ok(undefined);
 	}, '');
@@ -55,8 +50,7 @@ export async function openTaskLog(run: NodeRun, taskCount: number) {
 	// If this fails, so will the writes, which report it.
 	void table.prepare().then(() => prepared.abort());
 	await clock.sleep(LONGEST_PREPARATION_MS, AbortSignal.any([prepared.signal, signal]));
-	const admit = async (job: ObservedJob) => await daily.admit(job, async () => await recorder.claim(job));
-	return { recorder, daily, admit };
+	return recorder;
 }
 
 function isRecorded({ context, options }: NodeRun, taskCount: number): boolean {

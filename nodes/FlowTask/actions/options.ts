@@ -6,6 +6,7 @@ import { readItem } from '../../shared/errors/expressionError';
 import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
 import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
+import { isSentAgain, unknownOutcomeField } from '../../shared/form/unknownOutcome';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { nodeField } from './workflowFields';
 
@@ -41,7 +42,7 @@ function checkOptions(context: IExecuteFunctions) {
 		noProgressMs: Math.ceil(number('noProgressMinutes') * MS_PER_MINUTE),
 		onTimeout: oneOf(['error', 'returnStatus'], given.onTimeout),
 		idempotency: idempotencyOf(given, number('idempotencyTtlHours')),
-		onUnknownSubmit: oneOf(['error', 'submitAgain'], given.onUnknownSubmit),
+		sendAgain: isSentAgain(given),
 		urlExpireSeconds: Math.floor(number('urlExpirePeriod')),
 		maxFailures: Math.floor(number('maxFailures')),
 		maxTasks: Math.floor(number('maxTasks')),
@@ -167,22 +168,11 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: 'What to do with tasks that are not done in time',
 	},
-	onUnknownSubmit: {
-		displayName: 'If a Submit Had No Answer',
-		name: 'onUnknownSubmit',
-		isLimit: true,
-		type: 'options',
-		default: 'error',
-		options: [
-			{
-				name: 'Fail',
-				value: 'error',
-				description: 'A task may exist, so nothing is submitted a second time',
-			},
-			{ name: 'Submit Again', value: 'submitAgain', description: 'The image may then be paid for twice' },
-		],
-		description: 'What a retry does with an item whose submit was sent but got no clear answer',
-	},
+	...unknownOutcomeField({
+		fail: 'A task may exist, so nothing is submitted a second time',
+		sendAgain: 'The image may then be paid for twice',
+		what: 'What a retry does with an item whose submit was sent but got no clear answer',
+	}),
 	outputNodes: {
 		displayName: 'Output Nodes',
 		name: 'outputNodes',

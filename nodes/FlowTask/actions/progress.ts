@@ -1,6 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
-import type { Clock } from '../../shared/run/clock';
-import { openRunStream, type ChatStream } from '../../shared/run/chatStream';
+import type { Clock } from '../../shared/time/clock';
+import { openRunStream, type ChatStream } from '../../shared/answer/chatStream';
 import { escapeMarkdown } from '../../shared/text/markdown';
 import type { Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from '../tasks/engine';

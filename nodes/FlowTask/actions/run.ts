@@ -3,7 +3,7 @@ import { randomInt } from 'crypto';
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { PROGRESS_PATHS } from '../../../credentials/progressPaths';
-import { systemClock } from '../../shared/run/clock';
+import { systemClock } from '../../shared/time/clock';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { isTool } from '../../shared/errors/nodeError';
 import { ok, type Result } from '../../shared/errors/failure';
@@ -93,7 +93,7 @@ async function openNodeRun(
 		}),
 		ledger: openLedger(context, frame, 'task', options.idempotency, {
 			deadlineMs,
-			onUnknown: options.onUnknownSubmit === 'submitAgain' ? 'again' : 'error',
+			sendAgain: options.sendAgain,
 			claimsAtOnce: CONCURRENCY,
 		}),
 		hints: new Set<string>(),

@@ -4,7 +4,7 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import type { Exchange, HttpRequest, SendHttp } from '../../shared/http/exchange';
 import type { Outcome } from '../../shared/http/outcome';
 import type { Retry, RetryTerms } from '../../shared/retry/retry';
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import { classify, type BusyTerms } from '../../shared/platform/envelope';
 import { isJsonObject, parseJson, type Json } from '../../shared/text/json';
 import type { Redact } from '../../shared/text/redact';

@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../shared/errors/failure';
-import { partsOf } from '../../shared/run/batcher';
+import { partsOf } from '../../shared/time/batcher';
 import type { CallFailure } from './failures';
 import type { TaskApi } from './api';
 import type { TaskInfo } from './taskInfo';
@@ -132,7 +132,7 @@ export function nextIntervalMs(previousMs: number, facts: PollFacts): number {
 function stretch(previousMs: number, facts: PollFacts): number {
 	if (facts.failed) return previousMs * 2;
 	if (facts.remaining <= FEW_TASKS) return facts.changed ? previousMs / 2 : previousMs * 1.25;
-	// A free slot is worth more than a call, because no task is submitted until the slot is noticed.
+	// A free permit is worth more than a call, because no task is submitted until it is noticed.
 	if (facts.backlog && facts.finished > 0) return SHORTEST_POLL_INTERVAL_MS;
 	if (facts.finished < FINISHED_PER_CALL * facts.calls) return previousMs * 1.5;
 	if (facts.finished > 2 * FINISHED_PER_CALL * facts.calls) return previousMs / 1.5;

@@ -1,277 +1,230 @@
-import { randomUUID } from 'crypto';
-
-import { BackgroundWriter } from '../../shared/run/backgroundWriter';
-import type { Clock } from '../../shared/run/clock';
-import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
+import type { Clock } from '../../shared/time/clock';
 import type { DataTable, TableRow } from '../../shared/dataTable/table';
+import { dayOf, nodeOwner, ownerDay } from '../../shared/effects/calendarDay';
+import { DailyLimit } from '../../shared/effects/dailyLimit';
+import { NOTHING, type DayCounts, type Used } from '../../shared/effects/dayCounts';
+import { RowLog } from '../../shared/effects/rowLog';
 import { ok, type Result } from '../../shared/errors/failure';
 import type { Redact } from '../../shared/text/redact';
 import { textOrNumber } from '../../shared/text/textOf';
+import type { TaskJob } from '../tasks/engine';
 import type { BegunTask, EndedTask, ObservedJob, TaskObserver, TaskSource } from '../tasks/observer';
 import type { TaskInfo } from '../api/taskInfo';
-import type { DailyTasks } from './dailyTasks';
 import { cellsAfter, cellsAtEnd, newRow, type RowFacts, type RowOrigin, type TaskCells } from './taskRows';
 
-/** How long the first write is delayed to collect rows, so that a run that ends sooner needs a single write. */
-const FIRST_WRITE_MS = 1_000;
-/** The time from the start of one write to the next; it grows after each failure. */
-const INTERVALS: PauseGrowth = { firstMs: 2_000, factor: 2, longestMs: 10 * 60_000 };
-/** Updates may take a 50th of the time, so a slow table is updated less often. New rows are not delayed. */
-const REST_PER_CHANGE_MS = 50;
-/** Rows are updated less often in a long run: they may be out of date by a 20th of its duration so far. */
-const REST_PER_RUN_MS = 1 / 20;
 interface LoggedTask extends RowFacts {
 	readonly source: TaskSource;
 	taskId: string;
 	submittedAtMs: number | undefined;
 	cells: TaskCells;
-	/** What the table has of the task, as `contentOf` returns it. */
+	/** Whether the task has a row of this run, which alone changes that row. */
+	isOwn: boolean;
+	/** The keys of the rows that other runs made for the task; undefined until they are looked up. */
+	foreign: readonly string[] | undefined;
+	/** What the foreign rows have of `cells`. */
 	written: string;
-	/**
-	 * The keys of all rows that the task may have, since a failed write may have been carried out; `undefined` until the
-	 * rows of a task that existed before this run are looked up.
-	 */
-	rowKeys: readonly string[] | undefined;
-	/** Whether the table lists the task for this execution, or need not do so. */
-	isListed: boolean;
-	/** Whether a person has deleted the task's row. */
-	isDeleted: boolean;
 }
 
+export interface RecorderSettings extends RowOrigin {
+	readonly nodeId: string;
+	readonly timeZone: string;
+	/** Identifies this run of the node, to distinguish its submits from those of other runs. */
+	readonly runId: string;
+	/** How many tasks the node may make in a day; 0 = no limit. */
+	readonly mostPerDay: number;
+}
+
+interface RecorderTools {
+	readonly table: DataTable;
+	readonly clock: Clock;
+	readonly redact: Redact;
+	/** Shared by all runs of this n8n process. */
+	readonly counts: DayCounts;
+}
+
+/** A row with a day counts: only submits that made a task, or may have made one, have such a row. */
+const ONE_TASK: Used = { count: 1, tokens: 0 };
+
 /**
- * Writes a row for each task of a node run soon after its ID is known, and keeps the rows up to date, with at most one
- * write every two seconds. Rows of this run are replaced by new ones; rows of earlier runs are changed in place, because
- * their runs may still replace them. A write that fails never fails a run that only records.
+ * Records each task of a node run in a row, and limits the tasks that the node makes in a day by counting the rows. Rows
+ * of this run are replaced by new ones; rows of earlier runs are changed in place, because their runs may still replace
+ * them.
  */
 export class TaskRecorder implements TaskObserver {
-	private readonly entries = new Map<ObservedJob, LoggedTask>();
-	/** The keys of rows to remove. */
-	private readonly leaving = new Set<string>();
-	private readonly runKey = randomUUID().slice(0, 13);
-	private rowsMade = 0;
-	private readonly writer: BackgroundWriter;
-	/** Whether the last row was added without a failure. */
-	private isWritable = false;
-	private proof: Promise<Result<undefined>> | undefined;
-	private firstWriteMs: number | undefined;
-	private lastWriteMs = -Infinity;
-	private nextChangeMs = -Infinity;
+	private readonly tasks = new Map<ObservedJob, LoggedTask>();
+	/** The days for which jobs count that were submitted or are being submitted. */
+	private readonly days = new Map<ObservedJob, string>();
+	private readonly log: RowLog<ObservedJob>;
+	private readonly limit: DailyLimit<ObservedJob> | undefined;
+	private readonly owner: string;
 
 	constructor(
-		private readonly origin: RowOrigin,
-		private readonly parts: {
-			readonly table: DataTable;
-			readonly clock: Clock;
-			readonly redact: Redact;
-			readonly daily: Pick<DailyTasks, 'countOf'>;
-		},
+		private readonly settings: RecorderSettings,
+		private readonly parts: RecorderTools,
 	) {
-		this.writer = new BackgroundWriter(parts.clock, {
-			isBehind: () => this.leaving.size > 0 || [...this.entries.values()].some(isStale),
-			write: async (isLast) => await this.write(isLast),
-			pauseMs: (failures) => this.restMs(failures),
+		const { timeZone, mostPerDay: most } = settings;
+		const { table, clock, counts } = parts;
+		const owner = nodeOwner(settings);
+		this.owner = owner;
+		const columns = { ownerDay: 'nodeDay', id: 'submitId' };
+		const countableOf = (job: ObservedJob) => ({ id: this.submitIdOf(job), owner, ownerName: 'this node' });
+		const counted = { table, columns, countedIn: () => ONE_TASK, countableOf };
+		this.limit =
+			most > 0
+				? new DailyLimit({ most, timeZone, per: 'node', unit: 'tasks' }, counted, clock, counts)
+				: undefined;
+		this.log = new RowLog(table, clock, {
+			isBehind: () => [...this.tasks.values()].some(isBehind),
+			find: async () => await this.find(),
+			change: async () => await this.change(),
 		});
 	}
 
 	/**
-	 * Records a task that is about to be submitted. Unless the last write has just shown that the table can be written,
-	 * the row is written first; submits that come meanwhile share the outcome.
+	 * Reads how many tasks were created today, if they are limited.
+	 * @param isAllOrNone whether to refuse all jobs if the limit leaves too few. Jobs with an idempotency key are let
+	 *   through, because they may have tasks already.
 	 */
-	async claim(job: ObservedJob): Promise<Result<undefined>> {
-		this.open(job, { taskId: '', source: 'made' }).cells = { status: 'unclear', error: '' };
-		this.writer.start();
-		if (this.isWritable) return ok(undefined);
-		return await (this.proof ??= this.writer.now().finally(() => {
-			this.proof = undefined;
-		}));
+	async open(jobs: readonly TaskJob[], isAllOrNone: boolean): Promise<Result<undefined>> {
+		const submits = jobs.filter(({ start }) => start.kind === 'submit');
+		if (!this.limit || submits.length === 0) return ok(undefined);
+		const due = submits.filter(({ start }) => start.kind === 'submit' && !start.idempotency);
+		return await this.limit.open(submits, isAllOrNone ? due : []);
 	}
 
-	began(job: ObservedJob, task: BegunTask): void {
-		const claimed = this.entries.get(job);
-		if (claimed && task.source === 'made') {
-			claimed.taskId = task.taskId;
-			claimed.submittedAtMs = task.submittedAtMs;
-			claimed.cells = { error: '' };
-		} else {
-			this.withdraw(job);
-			this.open(job, task);
-		}
-		this.writer.start();
+	/**
+	 * Called before a job's task is submitted.
+	 * @returns a failure if the limit is reached, or if what is about to be made cannot be recorded
+	 */
+	async admit(job: ObservedJob): Promise<Result<undefined>> {
+		const { limit } = this;
+		const day = (): string => limit?.dayOf(job) ?? dayOf(this.parts.clock.wallNow(), this.settings.timeZone);
+		const claim = async () => {
+			this.days.set(job, day());
+			const task = this.add(job, { taskId: '', source: 'made' });
+			task.cells = { status: 'unclear', error: '' };
+			return await this.log.claim(job, this.rowOf(task));
+		};
+		if (limit) return await limit.admit(job, claim);
+		this.days.set(job, day());
+		return ok(undefined);
+	}
+
+	began(job: ObservedJob, begun: BegunTask): void {
+		const claimed = this.tasks.get(job);
+		// A job that was admitted may still get a task that another execution has just submitted for its key.
+		if (claimed && begun.source !== 'made') this.log.withdraw(job);
+		const task = this.add(job, begun);
+		if (task.isOwn) this.log.put(job, this.rowOf(task));
+		else this.log.start();
 	}
 
 	news(job: ObservedJob, info: TaskInfo): void {
-		const entry = this.entries.get(job);
-		if (!entry) return;
-		entry.cells = cellsAfter(entry.cells, info, this.parts.clock.wallNow());
-		this.writer.start();
+		const task = this.tasks.get(job);
+		if (task) this.update(task, cellsAfter(task.cells, info, this.parts.clock.wallNow()));
 	}
 
 	ended(job: ObservedJob, end: EndedTask): void {
-		const mayExist = end.failure?.details?.mayExist === true;
-		const known = this.entries.get(job);
-		if (!known && !mayExist) return;
-		if (end.taskId === undefined && !mayExist) this.withdraw(job);
-		else {
-			const submittedAtMs = this.parts.clock.wallNow();
-			const entry = known ?? this.open(job, { taskId: '', source: 'made', submittedAtMs });
-			entry.cells = cellsAtEnd(entry.cells, end, this.parts.redact);
+		const { clock, redact } = this.parts;
+		const isUnclear = end.failure?.details?.mayExist === true;
+		const mayExist = isUnclear || end.taskId !== undefined;
+		const known = this.tasks.get(job);
+		this.limit?.ended(job, mayExist && known?.source === 'made' ? ONE_TASK : NOTHING);
+		if (known && !mayExist) {
+			this.tasks.delete(job);
+			this.log.withdraw(job);
+		} else if (known || isUnclear) {
+			const task = known ?? this.add(job, { taskId: '', source: 'made', submittedAtMs: clock.wallNow() });
+			this.update(task, cellsAtEnd(task.cells, end, redact));
 		}
-		this.writer.start();
 	}
 
 	/** Writes what is left without further delay. @returns a failure if something could not be written */
 	async flush(): Promise<Result<undefined>> {
-		return await this.writer.flush();
+		const flushed = await this.log.flush();
+		this.limit?.close(flushed.ok);
+		return flushed;
 	}
 
-	private open(job: ObservedJob, { taskId, source, submittedAtMs }: BegunTask): LoggedTask {
-		const entry: LoggedTask = {
+	private add(job: ObservedJob, { taskId, source, submittedAtMs }: BegunTask): LoggedTask {
+		const isOwn = source === 'made';
+		const day = isOwn ? this.days.get(job) : undefined;
+		const task: LoggedTask = {
 			job,
 			taskId,
 			source,
 			submittedAtMs,
-			counted: this.parts.daily.countOf(job),
-			cells: source === 'made' ? { error: '' } : {},
+			counted: {
+				nodeDay: day === undefined ? null : ownerDay(this.owner, day),
+				submitId: isOwn ? this.submitIdOf(job) : null,
+			},
+			cells: isOwn ? { error: '' } : {},
+			isOwn,
+			foreign: isOwn ? [] : undefined,
 			written: '',
-			rowKeys: source === 'made' ? [] : undefined,
-			isListed: false,
-			isDeleted: false,
 		};
-		this.entries.set(job, entry);
-		return entry;
+		this.tasks.set(job, task);
+		return task;
 	}
 
-	/** Takes back the row of a submit that made no task of its own. */
-	private withdraw(job: ObservedJob): void {
-		for (const key of this.entries.get(job)?.rowKeys ?? []) this.leaving.add(key);
-		this.entries.delete(job);
+	private update(task: LoggedTask, cells: TaskCells): void {
+		task.cells = cells;
+		if (task.isOwn) this.log.put(task.job, this.rowOf(task));
+		else this.log.start();
 	}
 
-	private restMs(failures: number): number {
-		const nextMs = this.lastWriteMs + growingPauseMs(INTERVALS, failures + 1);
-		return Math.max(FIRST_WRITE_MS, nextMs - this.parts.clock.now());
+	private rowOf(task: LoggedTask): TableRow {
+		return newRow(this.settings, task);
 	}
 
-	private async write(isLast: boolean): Promise<Result<undefined>> {
-		const { clock } = this.parts;
-		const beganMs = (this.lastWriteMs = clock.now());
-		this.firstWriteMs ??= beganMs;
-		const found = await this.find();
-		if (!found.ok) return found;
-		const isChange = isLast || beganMs >= this.nextChangeMs;
-		const replaced = await this.replace(isChange);
-		if (!replaced.ok) return replaced;
-		const removed = await this.removeLeaving();
-		if (!removed.ok || !isChange) return removed;
-		const changed = await this.change();
-		if (!changed.ok) return changed;
-		const endedMs = clock.now();
-		const restMs = Math.max(
-			(endedMs - beganMs) * REST_PER_CHANGE_MS,
-			(endedMs - this.firstWriteMs) * REST_PER_RUN_MS,
-		);
-		this.nextChangeMs = endedMs + restMs;
-		return changed;
+	/** Unique to the submit of a job, whose item may have several variants. */
+	private submitIdOf({ itemIndex, facts }: ObservedJob): string {
+		return `${this.settings.runId} ${itemIndex}.${facts?.variant ?? 1}`;
 	}
 
-	/** Looks up the rows of tasks that existed before this run. */
+	/** Looks up the rows of tasks that existed before this run, and adds those that this execution lacks. */
 	private async find(): Promise<Result<undefined>> {
-		const unknown = [...this.entries.values()].filter(({ rowKeys }) => rowKeys === undefined);
+		const unknown = [...this.tasks.values()].filter(({ foreign }) => foreign === undefined);
 		if (unknown.length === 0) return ok(undefined);
 		const taskIds = unknown.map(({ taskId }) => taskId);
 		const read = await this.parts.table.read('taskId', taskIds);
 		if (!read.ok) return read;
 		const rowsOf = Map.groupBy(read.value, (row) => textOrNumber(row.taskId));
-		for (const entry of unknown) {
-			const rows = rowsOf.get(entry.taskId) ?? [];
-			entry.rowKeys = rows.map(({ rowKey }) => textOrNumber(rowKey)).filter(Boolean);
+		for (const task of unknown) {
+			const rows = rowsOf.get(task.taskId) ?? [];
+			task.foreign = rows.map(({ rowKey }) => textOrNumber(rowKey)).filter(Boolean);
 			const times = { ...timeIn('startedAt', rows), ...timeIn('finishedAt', rows) };
-			entry.cells = { ...entry.cells, ...times };
+			task.cells = { ...task.cells, ...times };
+			task.written = JSON.stringify(times);
 			// A task that was given by ID belongs to the execution that made it.
-			entry.isListed =
-				rows.some(({ executionId }) => executionId === this.origin.executionId) ||
-				(entry.source === 'given' && rows.length > 0);
-			if (entry.isListed) entry.written = contentOf({ taskId: entry.taskId, cells: times });
+			const isListed =
+				rows.some(({ executionId }) => executionId === this.settings.executionId) ||
+				(task.source === 'given' && rows.length > 0);
+			task.isOwn = !isListed;
+			if (task.isOwn) this.log.put(task.job, this.rowOf(task));
 		}
 		return ok(undefined);
 	}
 
-	/**
-	 * Adds rows, and removes those that they replace. A row that a person has deleted stays deleted.
-	 * @param isChange whether to replace rows, too, and not only to add missing ones
-	 */
-	private async replace(isChange: boolean): Promise<Result<undefined>> {
-		const due = [...this.entries.values()].filter(
-			// A task that began while rows were looked up may have some, too.
-			(entry) => entry.rowKeys && isStale(entry) && (!entry.isListed || (isChange && isOwn(entry))),
-		);
-		const added = due.map((entry) => {
-			const { rowKeys: before = [], isListed } = entry;
-			const rowKey = `${this.runKey}-${this.rowsMade++}`;
-			entry.rowKeys = [...before, rowKey];
-			const replaced = isOwn(entry) ? before : [];
-			const row = newRow(this.origin, entry, rowKey);
-			return { entry, isListed, before, replaced, rowKey, row, content: contentOf(entry) };
-		});
-		if (added.length === 0) return ok(undefined);
-		const gone = await this.parts.table.replace(
-			added.map(({ row }) => row),
-			added.flatMap(({ replaced }) => replaced),
-		);
-		this.isWritable = gone.ok;
-		if (!gone.ok) return gone;
-		const present = new Set(gone.value.map(({ rowKey }) => rowKey));
-		for (const { entry, isListed, before, replaced, rowKey, content } of added) {
-			entry.isListed = true;
-			// Rows of other executions that were there before still lack these cells.
-			if (isOwn(entry) || before.length === 0) entry.written = content;
-			if (isOwn(entry)) entry.rowKeys = [rowKey];
-			entry.isDeleted = isListed && !replaced.some((key) => present.has(key));
-			if (entry.isDeleted) this.leaving.add(rowKey);
-		}
-		return ok(undefined);
-	}
-
-	private async removeLeaving(): Promise<Result<undefined>> {
-		const keys = [...this.leaving];
-		const removed = await this.parts.table.remove('rowKey', keys);
-		if (removed.ok) for (const key of keys) this.leaving.delete(key);
-		return removed;
-	}
-
-	/** Writes the cells of tasks that existed before into their rows; equal changes share a statement. */
+	/** Writes the cells of tasks that existed before into the rows of other runs; equal changes share a statement. */
 	private async change(): Promise<Result<undefined>> {
-		const stale = [...this.entries.values()].filter(
-			(entry) => entry.rowKeys && isStale(entry) && !isOwn(entry),
-		);
-		const sent = [...Map.groupBy(stale, ({ cells }) => JSON.stringify(cells)).values()].map((entries) => ({
-			values: entries.flatMap(({ rowKeys = [] }) => rowKeys),
-			cells: { ...entries[0]?.cells },
-			written: entries.map((entry) => ({ entry, content: contentOf(entry) })),
+		const behind = [...this.tasks.values()].filter(isBehind);
+		const sent = [...Map.groupBy(behind, ({ cells }) => JSON.stringify(cells))].map(([text, tasks]) => ({
+			values: tasks.flatMap(({ foreign = [] }) => foreign),
+			cells: { ...tasks[0]?.cells },
+			written: () => {
+				for (const task of tasks) task.written = text;
+			},
 		}));
-		const changed = await this.parts.table.updateAlike(
-			'rowKey',
-			sent.filter(({ values }) => values.length > 0),
-		);
-		if (!changed.ok) return changed;
-		for (const { written } of sent) for (const { entry, content } of written) entry.written = content;
+		const changed = await this.parts.table.updateAlike('rowKey', sent);
+		if (changed.ok) for (const { written } of sent) written();
 		return changed;
 	}
 }
 
-/** Whether this run made the task's rows, and alone changes them. */
-function isOwn({ source }: LoggedTask): boolean {
-	return source === 'made';
-}
-
-/** Whether the table lacks the task or what is now known about it. */
-function isStale(entry: LoggedTask): boolean {
-	return !entry.isDeleted && (!entry.isListed || contentOf(entry) !== entry.written);
-}
-
-/** What of a task may change while this run follows it. */
-function contentOf({ taskId, cells }: Pick<LoggedTask, 'taskId' | 'cells'>): string {
-	return JSON.stringify([taskId, cells]);
+/** Whether the rows of other runs lack what is now known of the task. */
+function isBehind({ foreign, cells, written }: LoggedTask): boolean {
+	return foreign === undefined || (foreign.length > 0 && JSON.stringify(cells) !== written);
 }
 
 function timeIn(column: 'finishedAt' | 'startedAt', rows: readonly TableRow[]): TaskCells {

@@ -70,13 +70,11 @@ const PROMPT_CHARS = 200;
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
 	{ job, taskId, submittedAtMs, counted, cells }: RowFacts,
-	rowKey: string,
 ): TableRow {
 	const { workflowId: hostedWorkflow = '', prompt = '', variant } = job.facts ?? {};
 	return {
 		executionId,
 		workflowId,
-		rowKey,
 		workflow: cellText(workflow, TEXT_CHARS),
 		node: cellText(node, TEXT_CHARS),
 		item: job.itemIndex,

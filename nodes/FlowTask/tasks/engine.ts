@@ -1,9 +1,10 @@
 import pLimit from 'p-limit';
 
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
 import { MemoryBudget } from '../../shared/files/memoryBudget';
+import { Ticket, type EffectMemory } from '../../shared/effects/due';
 import type { Ledger } from '../../shared/effects/ledger';
 import type { Redact } from '../../shared/text/redact';
 import type { Download } from '../../shared/files/download';
@@ -14,7 +15,6 @@ import { explainMistake, explainNoFiles, explainWatchEnd, notAgain, type StopRea
 import { ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskFacts, TaskObserver, TaskSource } from './observer';
 import { linksOf, type FileSelection, type TaskLabel } from './resultLinks';
-import type { SubmitRecord } from './memory';
 import { tokenHider } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
 import type { Prompt } from '../workflow/prompt';
@@ -52,8 +52,8 @@ export interface TaskJob extends ObservedJob {
 	readonly start: SubmitStart | WatchStart;
 	/** The name of the task's files, without extension; left out if they keep the names in their links. */
 	readonly fileStem?: string | undefined;
-	/** Records what becomes of the submit; left out for tasks that the item names. */
-	readonly record?: SubmitRecord | undefined;
+	/** Is told what becomes of the submit; left out for tasks that the item names. */
+	readonly record?: EffectMemory | undefined;
 }
 
 /** How the account's tasks are reached; a task is visible only to the account that submitted it. */
@@ -97,8 +97,8 @@ export interface EngineRun {
 	readonly redact: Redact;
 	readonly download: Download;
 	readonly ledger?: Ledger | undefined;
-	/** Called before a job's task is made; a failure means that it must not be made. Left out if tasks are not counted. */
-	readonly admit?: ((job: ObservedJob) => Promise<Result<undefined>>) | undefined;
+	/** Asked before a job's task is made; a failure means that it must not be made. Left out if tasks are not recorded. */
+	readonly book?: { admit(job: ObservedJob): Promise<Result<undefined>> } | undefined;
 	readonly observers?: readonly TaskObserver[];
 	/** Aborted when the run ends, which the engine or n8n may do early; waits and transfers then end. */
 	readonly ending: AbortController;
@@ -119,8 +119,8 @@ export async function runTasks(
 	effects: EngineRun,
 ): Promise<TaskOutcome[]> {
 	const run = new TaskRun(jobs, settings, effects);
-	const slots = pLimit(settings.maxInFlight);
-	return await Promise.all(jobs.map(async (job) => await slots(async () => await run.job(job))));
+	const permits = pLimit(settings.maxInFlight);
+	return await Promise.all(jobs.map(async (job) => await permits(async () => await run.job(job))));
 }
 
 class TaskRun {
@@ -194,10 +194,17 @@ class TaskRun {
 		if (start.kind === 'watch') {
 			this.unsubmitted--;
 			const { taskId, submittedAtMs } = start;
-			return await this.proceed(job, { taskId, submittedAtMs, promptToken: undefined, reused: false });
+			const ticket = new Ticket(record);
+			return await this.proceed(job, {
+				taskId,
+				submittedAtMs,
+				promptToken: undefined,
+				reused: false,
+				ticket,
+			});
 		}
-		const { admit: admitJob } = this.run;
-		const admit = admitJob && (async () => await admitJob(job));
+		const { book } = this.run;
+		const admit = book && (async () => await book.admit(job));
 		const task = await this.submitter.submit(start, record, admit).finally(() => {
 			this.unsubmitted--;
 		});
@@ -212,7 +219,7 @@ class TaskRun {
 			const source = sourceOf(job, reused);
 			this.tell((observer) => observer.began(job, { taskId, submittedAtMs, source }));
 			if (this.settings.goal === 'finished') return await this.follow(job, task);
-			job.record?.delivered();
+			task.ticket.delivered();
 			const snapshot = { sinceMs: submittedAtMs, endedAtMs: this.run.clock.wallNow() };
 			return outcome(job, { taskId, reused, snapshot, sent });
 		} catch (error) {
@@ -221,7 +228,7 @@ class TaskRun {
 	}
 
 	private async follow(job: TaskJob, task: ItemTask): Promise<TaskOutcome> {
-		const { delivery, record, start } = job;
+		const { delivery, start } = job;
 		const { taskId, promptToken, submittedAtMs: sinceMs, reused, sent } = task;
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const onNews = (info: TaskInfo): void => this.tell((observer) => observer.news(job, info));
@@ -229,13 +236,9 @@ class TaskRun {
 		const end = seen ?? (await this.watcher.watch(taskId, origin, this.isKnown(task), onNews));
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const failure = explainWatchEnd(taskId, end, this.run.redact, sourceOf(job, reused) === 'given');
-		if (failure && USELESS_AFTER.has(failure.kind)) {
-			record?.failed();
-			task.ended?.('failed');
-		}
+		if (failure && USELESS_AFTER.has(failure.kind)) task.ticket.done('failed');
 		if (failure || end.kind !== 'final') return outcome(job, { ...known, failure });
-		task.ended?.('succeeded');
-		record?.delivered();
+		task.ticket.done('succeeded');
 		if (delivery.form === 'urls') {
 			const isWithheld = end.info.errorMessage !== '' && linksOf(end.info, 'all').length === 0;
 			return outcome(job, { ...known, failure: isWithheld ? this.withoutFiles(job, end) : undefined });

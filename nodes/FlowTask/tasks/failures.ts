@@ -1,3 +1,4 @@
+import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
 import type { Failure } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
 import { quote, type Redact } from '../../shared/text/redact';
@@ -39,7 +40,7 @@ export function stillUnclear(taskId?: string): Failure {
 	return {
 		kind: 'unclear',
 		message: mayExist(taskId, ' for this item in an earlier try'),
-		advice: `The item was not submitted again, so that nothing is paid for twice. ${lookFor(taskId)}. To submit the item anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.`,
+		advice: `The item was not submitted again, so that nothing is paid for twice. ${lookFor(taskId)}. To submit the item anyway, ${SEND_AGAIN}, or start a new execution.`,
 		details: { ...(taskId !== undefined && { taskId }), status: 'unknown', mayExist: true },
 	};
 }

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 
+import type { EffectMemory } from '../../shared/effects/due';
 import { excerpt } from '../../shared/text/json';
 import {
 	createRetryMemory,
@@ -13,7 +14,11 @@ import {
 export interface TaskMemory {
 	/** @param fingerprint shows whether it is still the same item */
 	recall(item: ItemKey, fingerprint: string): Recollection;
-	record(item: ItemKey, fingerprint: string, seeds: SentSeeds, prompt?: string): SubmitRecord;
+	/**
+	 * What is told of the item's submit and task: each fact is kept at once, before anything else can fail. A failed task is
+	 * forgotten, so that a retry makes a new one.
+	 */
+	record(item: ItemKey, fingerprint: string, seeds: SentSeeds, prompt?: string): EffectMemory;
 	/** Uploaded images by the digest of their bytes. */
 	readonly images: UploadedImages;
 	/** To be called at the end of the run. */
@@ -42,18 +47,6 @@ export type Recollection =
 			readonly prompt: string | undefined;
 	  };
 
-/** Records what became of an item's submit and task. Each fact is recorded at once, before anything else can fail. */
-export interface SubmitRecord {
-	/** @param reused whether the task already existed, so that the seeds of this run were not sent */
-	submitted(taskId: string, atMs: number, reused?: boolean): void;
-	/** The submit was sent but got no clear answer. @param taskId the ID in that answer, if any */
-	unclear(taskId?: string): void;
-	/** The task failed, so a retry must make a new one. */
-	failed(): void;
-	/** The item has what it asked for: its task succeeded, or was submitted if the run only submits. */
-	delivered(): void;
-}
-
 export interface UploadedImages {
 	get(digest: string): string | undefined;
 	set(digest: string, imageId: string): void;
@@ -76,17 +69,17 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, run: numb
 	return {
 		recall: (item, fingerprint) => recollect(memory, item, fingerprint),
 		record: (item, fingerprint, seeds, prompt = '') => ({
-			submitted: (taskId, atMs, reused = false) =>
+			// The seeds of this run were not sent with a task that existed before.
+			sent: (taskId, atMs, isReused) =>
 				memory.keep(item, fingerprint, {
 					taskId,
 					atMs,
-					seeds: reused ? {} : { ...seeds },
+					seeds: isReused ? {} : { ...seeds },
 					...(prompt && { prompt: excerpt(prompt, PROMPT_CHARS) }),
 				}),
 			unclear: (named) =>
 				memory.keep(item, fingerprint, { unclear: true, ...(named !== undefined && { named }) }),
-			failed: () => memory.forget(item, fingerprint),
-			delivered: () => tool?.forget(item, fingerprint),
+			done: (outcome) => (outcome === 'failed' ? memory : tool)?.forget(item, fingerprint),
 		}),
 		images: {
 			get: (digest) => {

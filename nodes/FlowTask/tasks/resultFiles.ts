@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 
-import type { Clock } from '../../shared/run/clock';
+import type { Clock } from '../../shared/time/clock';
 import { ok, type Failure, type Result } from '../../shared/errors/failure';
-import { createBatcher, type Batcher } from '../../shared/run/batcher';
+import { createBatcher, type Batcher } from '../../shared/time/batcher';
 import type { CallFailure } from '../api/failures';
 import type { Download, StoredFile } from '../../shared/files/download';
 import type { MayFetch } from '../../shared/files/fileHosts';
@@ -50,7 +50,7 @@ type Renew = (link: FileLink, round: number) => Promise<FileLink | undefined>;
 
 /** Downloads the result files of all tasks of one account. */
 export class ResultFiles {
-	private readonly slots = pLimit(DOWNLOADS_AT_ONCE);
+	private readonly permits = pLimit(DOWNLOADS_AT_ONCE);
 	private readonly requestInfos: Batcher<string, Result<PolledInfos, CallFailure>>;
 
 	constructor(
@@ -112,8 +112,8 @@ export class ResultFiles {
 		const { mayFetch } = this.account;
 		let { url } = link;
 		for (let round = 0; ; round++) {
-			// The slot is free while links are requested, so that other files can be downloaded.
-			const result = await this.slots(async () => await this.run.download({ url, ...names, mayFetch }));
+			// The permit is free while links are requested, so that other files can be downloaded.
+			const result = await this.permits(async () => await this.run.download({ url, ...names, mayFetch }));
 			if (result.ok) return ok({ link, stored: result.value });
 			if (!result.failure.expired || round >= RENEWAL_PAUSES_MS.length) return result;
 			const fresh = await renew(link, round);

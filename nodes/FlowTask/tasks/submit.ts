@@ -1,14 +1,22 @@
-import type { Clock } from '../../shared/run/clock';
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import type { Clock } from '../../shared/time/clock';
+import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, jsonText } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
 import type { MemoryBudget } from '../../shared/files/memoryBudget';
-import type { HeldKey } from '../../shared/effects/heldKey';
-import type { Ledger, LedgerAnswer } from '../../shared/effects/ledger';
+import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
+import {
+	due,
+	shownKey,
+	Ticket,
+	type EffectMemory,
+	type KeyWords,
+	type Reused,
+} from '../../shared/effects/due';
+import type { Ledger } from '../../shared/effects/ledger';
 import type { SubmittedTask, TaskApi } from '../api/api';
 import { LONGEST_ID_CHARS } from '../api/taskInfo';
 import { explainSubmit, namedTask, notSubmitted, type StopReason } from './failures';
-import type { SubmitRecord, UploadedImages } from './memory';
+import type { UploadedImages } from './memory';
 import { withInputs, type Prompt, type PromptInput } from '../workflow/prompt';
 import { createImageUploads, type LoadImage, type UploadImage } from './uploads';
 
@@ -42,8 +50,8 @@ export interface ItemTask extends SubmittedTask {
 	readonly reused: boolean;
 	/** Whether another execution saw the task end. */
 	readonly finished?: boolean;
-	/** Records in the ledger how the task ended; does nothing for a task without a key. */
-	readonly ended?: (outcome: 'succeeded' | 'failed') => void;
+	/** Is told how the task ended. */
+	readonly ticket: Ticket;
 }
 
 export interface SubmitClient {
@@ -53,8 +61,6 @@ export interface SubmitClient {
 	/** Distinguishes the account in idempotency keys; left out if the node always uses the same one. */
 	readonly account?: string | undefined;
 }
-
-type Admit = () => Promise<Result<undefined>>;
 
 /** Uploads what an item needs and submits it, or finds the task of its idempotency key. */
 export class TaskSubmitter {
@@ -73,27 +79,41 @@ export class TaskSubmitter {
 		this.upload = createImageUploads(client.api, client.images, memoryBudget);
 	}
 
-	/** @param admit called before anything is sent; with a key, after the uploads, if the key has no task */
+	/**
+	 * Claims the item's key, if it has one, and sends; claims again if the claim expired before the request was sent.
+	 * @param admit called before anything is sent; with a key, after the uploads, if the key has no task
+	 */
 	async submit(
 		start: SubmitStart,
-		record: SubmitRecord | undefined,
-		admit?: Admit,
+		memory: EffectMemory | undefined,
+		admit?: () => Promise<Result<undefined>>,
 	): Promise<Result<ItemTask>> {
-		const { idempotency } = start;
 		const { ledger } = this;
 		const { account } = this.client;
-		const isOnce = ledger !== undefined && idempotency !== undefined;
-		const admitted = isOnce ? undefined : await admit?.();
-		if (admitted?.ok === false) return admitted;
+		const idempotency = ledger && start.idempotency;
+		const words = wordsFor(account);
+		const early = idempotency ? undefined : await due(ledger, { entry: undefined, admit, memory, words });
+		if (early?.ok === false) return early;
 		const ready = await this.uploadImages(start);
 		if (!ready.ok) return ready;
 		const { prompt, placed } = ready.value;
-		if (!isOnce) return await this.send(start, prompt, record);
-		const payloadHash = sha256(
-			JSON.stringify([start.workflowId, idempotency.payload, placed, ...(account ? [account] : [])]),
-		);
-		const claimed = { key: idempotency.key, payloadHash };
-		return await this.sendOnce(ledger, claimed, start, prompt, record, admit);
+		const entry = idempotency && {
+			key: idempotency.key,
+			payloadHash: sha256(
+				JSON.stringify([start.workflowId, idempotency.payload, placed, ...(account ? [account] : [])]),
+			),
+			whyStop: () => this.whyStop(),
+		};
+		for (;;) {
+			const stop = this.whyStop();
+			if (stop) return fail(stop);
+			const asked = early ?? (await due(ledger, { entry, admit, memory, words }));
+			if (!asked.ok) return asked;
+			if (asked.value.kind === 'reuse') return reuse(entry?.key ?? '', asked.value.known, memory, this.clock);
+			const sent = await this.send(start, prompt, asked.value.ticket);
+			const isExpired = entry && !sent.ok && sent.failure.kind === 'cancelled' && !this.whyStop();
+			if (!isExpired) return sent;
+		}
 	}
 
 	/** @returns in `placed`, each image's input and digest, which, unlike the `image_id`, is the same in each run */
@@ -111,67 +131,22 @@ export class TaskSubmitter {
 		return ok({ prompt: withInputs(start.prompt, imageIds), placed });
 	}
 
-	/** Claims the key and sends; claims again if the claim expired before the request was sent. */
-	private async sendOnce(
-		ledger: Ledger,
-		{ key, payloadHash }: { readonly key: string; readonly payloadHash: string },
-		start: SubmitStart,
-		prompt: Prompt,
-		record: SubmitRecord | undefined,
-		admit: Admit | undefined,
-	): Promise<Result<ItemTask>> {
-		for (;;) {
-			const stop = this.whyStop();
-			if (stop) return fail(stop);
-			const answer = await ledger.claim({ key, payloadHash, whyStop: () => this.whyStop() });
-			if (!answer.ok) return answer;
-			if (answer.value.kind === 'exists') return reuse(key, answer.value, record, this.clock);
-			if (answer.value.kind !== 'mine') return fail(explainAnswer(key, answer.value, this.client.account));
-			const { held } = answer.value;
-			const admitted = await admit?.();
-			if (admitted?.ok === false) {
-				held.refused();
-				return admitted;
-			}
-			const sent = await this.send(start, prompt, record, held);
-			const isExpired = !sent.ok && sent.failure.kind === 'cancelled' && this.whyStop() === undefined;
-			if (!isExpired) return sent;
-		}
-	}
-
-	private async send(
-		start: SubmitStart,
-		prompt: Prompt,
-		record: SubmitRecord | undefined,
-		held?: HeldKey,
-	): Promise<Result<ItemTask>> {
+	private async send(start: SubmitStart, prompt: Prompt, ticket: Ticket): Promise<Result<ItemTask>> {
 		const stop = this.whyStop();
 		if (stop) {
-			held?.refused();
+			ticket.refused();
 			return fail(stop);
 		}
-		const answered = await this.client.api.submit(start.workflowId, prompt, held?.maySend);
+		const answered = await this.client.api.submit(start.workflowId, prompt, ticket.maySend);
 		const submitted = answered.ok ? this.asOwn(answered.value, start.workflowId, prompt) : answered;
 		if (submitted.ok) {
 			const { taskId, promptToken } = submitted.value;
 			const submittedAtMs = this.clock.wallNow();
-			record?.submitted(taskId, submittedAtMs);
-			held?.sent(taskId);
-			return ok({
-				taskId,
-				promptToken,
-				submittedAtMs,
-				sent: prompt,
-				reused: false,
-				ended: (end) => held?.ended(end),
-			});
+			ticket.sent(taskId, submittedAtMs);
+			return ok({ taskId, promptToken, submittedAtMs, sent: prompt, reused: false, ticket });
 		}
-		if (submitted.failure.kind === 'unclear') {
-			record?.unclear(namedTask(submitted.failure));
-			held?.unclear();
-		} else {
-			held?.refused();
-		}
+		if (submitted.failure.kind === 'unclear') ticket.unclear(namedTask(submitted.failure));
+		else ticket.refused();
 		return fail(explainSubmit(this.heldBack(submitted.failure)));
 	}
 
@@ -203,54 +178,37 @@ export class TaskSubmitter {
 	}
 }
 
-function reuse(
-	key: string,
-	known: Extract<LedgerAnswer, { kind: 'exists' }>,
-	record: SubmitRecord | undefined,
-	clock: Clock,
-): Result<ItemTask> {
+function reuse(key: string, known: Reused, memory: EffectMemory | undefined, clock: Clock): Result<ItemTask> {
 	const { by } = known;
 	const taskId = known.reference.trim();
 	// People may edit the table.
 	if (taskId.length > LONGEST_ID_CHARS) {
-		const shown = excerpt(key, 80);
+		const shown = shownKey(key);
 		return failInput(
 			`The Data Table flow_task_ledger contains no task ID for the idempotency key "${shown}"`,
 			`Nothing was submitted. The value under "reference" is longer than ${LONGEST_ID_CHARS} characters: enter the task's ID there, or delete the key's rows to create a new task.`,
 			{ idempotencyKey: shown },
 		);
 	}
-	record?.submitted(taskId, by.atMs ?? clock.wallNow(), true);
+	memory?.sent?.(taskId, by.atMs ?? clock.wallNow(), true);
 	return ok({
 		taskId,
 		promptToken: undefined,
 		submittedAtMs: by.atMs,
 		reused: true,
 		finished: known.finished,
-		ended: (end) => known.ended(end),
+		ticket: new Ticket(memory, known),
 	});
 }
 
-function explainAnswer(
-	key: string,
-	{ kind, by }: Extract<LedgerAnswer, { kind: 'conflict' | 'unknown' }>,
-	account?: string,
-): Failure {
-	const shown = excerpt(key, 80);
-	const who = by.executionId ? `execution ${by.executionId}` : 'another execution';
-	const details = { idempotencyKey: shown, executionId: by.executionId };
-	if (kind === 'conflict') {
-		return badInput(
-			`The idempotency key "${shown}" was used by ${who} for other inputs${account ? ' or with another API key' : ''}`,
-			'Nothing was submitted. An idempotency key belongs to one set of inputs: use another key for other inputs, or delete the rows of this key in the Data Table flow_task_ledger.',
-			details,
-		);
-	}
+function wordsFor(account: string | undefined): KeyWords {
 	return {
-		kind: 'unclear',
-		message: `A task may have been created for the idempotency key "${shown}" by ${who}, but its ID is unknown`,
-		advice:
-			'Nothing was submitted, so nothing is paid for twice. Look for the task in the platform\'s console. To submit the item anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again.',
-		details: { ...details, status: 'unknown', mayExist: true },
+		otherUse: `other inputs${account ? ' or with another API key' : ''}`,
+		conflictAdvice:
+			'Nothing was submitted. An idempotency key belongs to one set of inputs: use another key for other inputs, or delete the rows of this key in the Data Table flow_task_ledger.',
+		unknown: (key, who) =>
+			`A task may have been created for the idempotency key "${key}" by ${who}, but its ID is unknown`,
+		unknownAdvice: `Nothing was submitted, so nothing is paid for twice. Look for the task in the platform's console. To submit the item anyway, ${SEND_AGAIN}.`,
+		unknownDetails: { status: 'unknown', mayExist: true },
 	};
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 
-import { growingPauseMs, type PauseGrowth } from '../../shared/run/growingPause';
+import { growingPauseMs, type PauseGrowth } from '../../shared/time/growingPause';
 import type { PolledPiece } from '../api/poll';
 import { noteAnswer, Streak, WatchedTask, type WatchEnd } from './watchedTask';
 

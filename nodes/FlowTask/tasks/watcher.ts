@@ -1,5 +1,5 @@
-import { partsOf } from '../../shared/run/batcher';
-import { within, type Clock } from '../../shared/run/clock';
+import { partsOf } from '../../shared/time/batcher';
+import { within, type Clock } from '../../shared/time/clock';
 import type { TaskApi } from '../api/api';
 import {
 	askInPieces,

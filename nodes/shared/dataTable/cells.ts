@@ -2,7 +2,7 @@ import type { IDataObject } from 'n8n-workflow';
 
 import { ok, type Result } from '../errors/failure';
 import type { TableFailure } from './failures';
-import type { CellValue, RowSwap, TableRow } from './workflow';
+import type { CellValue, TableRow } from './workflow';
 
 /** The expiry of rows that never expire; its year has four digits, for people who read the table. */
 export const NEVER_MS = Date.UTC(9999, 0);
@@ -24,11 +24,6 @@ export function keyText(key: string): string {
 	return cellText(key, KEY_TEXT_CHARS);
 }
 
-/** Whether a row holds all these cells; a missing one counts as null. */
-export function hasCells(row: TableRow, cells: TableRow): boolean {
-	return Object.entries(cells).every(([column, value]) => (row[column] ?? null) === value);
-}
-
 /** The rows that one caller asked for, out of those read for all callers. */
 export function having(
 	column: string,
@@ -38,19 +33,6 @@ export function having(
 	if (!read.ok) return read;
 	const wanted = new Set<CellValue | undefined>(values);
 	return ok(read.value.filter((row) => wanted.has(row[column])));
-}
-
-/** The rows that these swaps changed, out of all rows changed by a batch shared with other callers. */
-export function resultsOf(swaps: readonly RowSwap[], rows: readonly TableRow[]): TableRow[] {
-	const [{ where } = { where: {} }] = swaps;
-	// Columns that are compared but never written still tell which swap a row belongs to.
-	const written = new Set(swaps.flatMap(({ cells }) => Object.keys(cells)));
-	const lasting = Object.keys(where).filter((column) => !written.has(column));
-	const nameOf = (row: TableRow): string => JSON.stringify(lasting.map((column) => row[column] ?? null));
-	const byName = Map.groupBy(swaps, (swap) => nameOf(swap.where));
-	return rows.filter((row) =>
-		byName.get(nameOf(row))?.some(({ where: before, cells }) => hasCells(row, { ...before, ...cells })),
-	);
 }
 
 /** The cells of a row that n8n returned. */

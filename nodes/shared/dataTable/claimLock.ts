@@ -1,8 +1,7 @@
 import { randomUUID } from 'crypto';
 
 import { ok, fail, type Failure, type Result } from '../errors/failure';
-import { createBatcher, type Batcher } from '../run/batcher';
-import { within } from '../run/clock';
+import { within } from '../time/clock';
 import { Claim, RENEW_MS, stopwatch, type Holding, type Liveness } from './claims';
 import { ClaimWriter } from './claimWriter';
 import { batchByKey, KeyReads, STEPS_TOGETHER_MS, type KeyBatch, type KeyReadsParts } from './keyReads';
@@ -92,7 +91,6 @@ export class ClaimLock {
 	private readonly held = new Set<Claim>();
 	private idle = new AbortController();
 	private readonly adds: KeyBatch<Claim>;
-	private readonly removals: Batcher<string, Result<undefined>>;
 	private readonly leaving = new Set<Promise<unknown>>();
 
 	constructor(private readonly parts: LockParts) {
@@ -100,9 +98,7 @@ export class ClaimLock {
 		this.writer = new ClaimWriter(table, clock);
 		this.reads = new KeyReads(parts);
 		const add = async (claims: readonly Claim[]) => await this.writer.addClaims(claims);
-		const remove = async (holders: readonly string[]) => await table.remove('holder', holders);
 		this.adds = batchByKey(clock, STEPS_TOGETHER_MS, add, ({ entryKey }) => entryKey);
-		this.removals = createBatcher(clock, STEPS_TOGETHER_MS, remove);
 	}
 
 	isDead(holding: Pick<Holding, 'holder' | 'lastId'>): boolean {
@@ -160,7 +156,7 @@ export class ClaimLock {
 		this.ignored.add(claim.holder);
 		const left = (async () => {
 			await claim.quiet(this.parts.clock);
-			const removed = await claim.track(this.removals.add(claim.holder));
+			const removed = await claim.track(this.parts.table.remove('holder', [claim.holder]));
 			if (!removed.ok) this.writer.takeBack(claim);
 		})();
 		this.leaving.add(left);

@@ -1,7 +1,7 @@
 import type { Result } from '../errors/failure';
-import { BackgroundWriter } from '../run/backgroundWriter';
-import type { Clock } from '../run/clock';
-import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
+import { BackgroundWriter } from '../time/backgroundWriter';
+import type { Clock } from '../time/clock';
+import { growingPauseMs, type PauseGrowth } from '../time/growingPause';
 import type { Claim } from './claims';
 import type { DataTable, TableRow } from './table';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'crypto';
 
-import { within, type Clock } from '../run/clock';
+import { within, type Clock } from '../time/clock';
 import { textOrNumber } from '../text/textOf';
 import type { TableColumn, TableRow } from './table';
 
@@ -36,7 +36,8 @@ export function stopwatch(clock: Clock): () => number {
 
 /**
  * A claim that this run has made, or the claim of another holder for which it writes an outcome. Rows are only added
- * and removed: each new row is meant to replace all in `standing`, which a write that failed may have left behind.
+ * and removed: each new row is meant to replace all in `standing`, which a write that failed may have left behind. A row
+ * in the table is always in `standing`; a claim that `isLost` never becomes fresh again.
  */
 export class Claim {
 	/** The keys of all rows that may be in the table. */

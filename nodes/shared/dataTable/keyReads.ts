@@ -1,6 +1,6 @@
-import { createBatcher, type Batcher } from '../run/batcher';
-import type { Clock } from '../run/clock';
-import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
+import { createBatcher, type Batcher } from '../time/batcher';
+import type { Clock } from '../time/clock';
+import { growingPauseMs, type PauseGrowth } from '../time/growingPause';
 import { ok, type Result } from '../errors/failure';
 import type { CellValue, DataTable, TableRow } from './table';
 

@@ -1,5 +1,5 @@
 import { ok } from '../errors/failure';
-import { partsOf } from '../run/batcher';
+import { partsOf } from '../time/batcher';
 import type { TableResult } from './sharedTable';
 import {
 	PAGE_ROWS,

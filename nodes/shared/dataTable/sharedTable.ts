@@ -1,4 +1,4 @@
-import { systemClock, within } from '../run/clock';
+import { systemClock, within } from '../time/clock';
 import type { Result } from '../errors/failure';
 import type { TableFailure } from './failures';
 import type { CellValue, RowSwap, TableRow } from './workflow';
@@ -26,6 +26,8 @@ const OTHERS_WORK_WITHIN_MS = 15_000;
 /**
  * Batches work of one kind for many callers. Requests that come while a batch is under way go into the next one, so on
  * an idle n8n no request waits, and a hundred simultaneous executions need a few sub-executions instead of hundreds.
+ *
+ * There is a `next` only while a batch is `underWay`; it takes items until that one has ended.
  */
 export class SharedBatches<T, R extends Result<unknown>> {
 	private underWay: Promise<unknown> | undefined;
@@ -42,18 +44,6 @@ export class SharedBatches<T, R extends Result<unknown>> {
 		const isAlone = !joined && batch.length === items.length;
 		// The failure may be due to another caller: to the timeout of its execution, or to an item that it added.
 		return result && (result.ok || isAlone) ? result : await work(items);
-	}
-
-	/**
-	 * Like `add`, for work that must not be repeated, because a second try would find it done, as if by another
-	 * execution.
-	 * @param unclear the result if another caller's batch failed or took too long, so that the outcome is unknown
-	 */
-	async addOnce(items: readonly T[], work: (items: readonly T[]) => Promise<R>, unclear: R): Promise<R> {
-		const joined = this.join(items);
-		if (!joined) return await this.begin([...items], work);
-		const result = await joined;
-		return result?.ok ? result : unclear;
 	}
 
 	/** Adds the items to the batch that another caller has opened, if any. */
@@ -94,10 +84,8 @@ export class SharedTable {
 	readonly lookups: Batches<IfMissing, string | undefined> = new SharedBatches();
 	/** Each operation on a column of a table has batches of its own. */
 	readonly reads = batchesBy<CellValue, readonly TableRow[]>();
-	readonly inserts = batchesBy<TableRow, undefined>();
 	/** The second argument names the columns that the swaps compare. */
 	readonly swaps = batchesBy<RowSwap, readonly TableRow[]>();
-	readonly swapsThenRead = batchesBy<RowSwap, readonly TableRow[]>();
 	readonly replacements = batchesBy<Replacement, readonly TableRow[]>();
 	readonly insertsThenRead = batchesBy<TableRow, readonly TableRow[]>();
 	readonly removals = batchesBy<CellValue, undefined>();

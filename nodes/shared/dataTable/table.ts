@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { having, resultsOf, rowOf } from './cells';
+import { having, rowOf } from './cells';
 import {
 	explainTableFailure,
 	explainMissingColumns,
@@ -39,8 +39,8 @@ import {
 	type SharedTable,
 	type TableResult,
 } from './sharedTable';
-import { partsOf } from '../run/batcher';
-import { systemClock } from '../run/clock';
+import { partsOf } from '../time/batcher';
+import { systemClock } from '../time/clock';
 import { fail, ok, type Result } from '../errors/failure';
 
 export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
@@ -50,26 +50,19 @@ export type { CellValue, RowChange, RowSwap, TableColumn, TableRow, TableSpec };
  * sub-execution or a few, so pass many values at a time.
  */
 export interface DataTable {
+	/** Creates the table if it is missing. */
+	prepare(): Promise<Result<undefined>>;
 	/** All rows that have one of `values` in `column`, ordered by ID; none if there is no table yet. */
 	read(column: string, values: readonly CellValue[]): Promise<Result<readonly TableRow[]>>;
-	/**
-	 * Adds rows, after creating the table if it is missing. After a failure some of them may have been added.
-	 * @param mayRepeat whether a row may be added twice
-	 */
-	insert(rows: readonly TableRow[], mayRepeat?: boolean): Promise<Result<undefined>>;
 	/** Writes the cells of each change into all rows that have one of its values in `column`. */
 	updateAlike(column: string, changes: readonly RowChange[]): Promise<Result<undefined>>;
 	/**
-	 * Writes the cells of each swap into the rows that match its `where`; a second, competing swap finds none.
+	 * Writes the cells of each swap into the rows that match its `where` and then, in a later statement of the same
+	 * sub-execution, reads all rows whose `entryKey`, a digest, the swaps compare: of competing swaps, the rows show whose
+	 * was carried out. A swap may be made twice, and may have been made even if this fails.
 	 * @param swaps must compare the same columns
-	 * @returns the rows that were changed, as they are now
 	 */
 	swap(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
-	/**
-	 * Makes the swaps and then, in a later statement of the same sub-execution, reads all rows whose `entryKey`, a digest,
-	 * the swaps compare. A swap may be made twice, and may have been made even if this fails.
-	 */
-	swapThenRead(swaps: readonly RowSwap[]): Promise<Result<readonly TableRow[]>>;
 	/**
 	 * Adds rows, after creating the table if it is missing, and then reads all rows that have their `entryKey`, a digest.
 	 * Rows may be added twice, and may have been added even if this fails.
@@ -83,10 +76,6 @@ export interface DataTable {
 	replace(rows: readonly TableRow[], gone: readonly string[]): Promise<Result<readonly TableRow[]>>;
 	/** Removes all rows that have one of `values` in `column`. */
 	remove(column: string, values: readonly CellValue[]): Promise<Result<undefined>>;
-}
-
-export interface PreparableTable extends DataTable {
-	prepare(): Promise<Result<undefined>>;
 }
 
 export type InlineWorkflows = Pick<IExecuteFunctions, 'executeWorkflow'> &
@@ -104,11 +93,11 @@ const CREATE_TRIES = 4;
  * n8n process share sub-executions and the table's ID.
  * @param lifetime of its rows: adding rows also removes expired ones, from time to time; undefined = forever
  */
-export function openTable(context: InlineWorkflows, table: TableSpec, lifetime?: Lifetime): PreparableTable {
+export function openTable(context: InlineWorkflows, table: TableSpec, lifetime?: Lifetime): DataTable {
 	return new OpenTable(context, table, lifetime, sharedTable(context.getWorkflow?.().id, table.name));
 }
 
-class OpenTable implements PreparableTable {
+class OpenTable implements DataTable {
 	/** Kept for the rest of the run, so that work begun in a table ends in it. */
 	private id: string | undefined;
 
@@ -140,15 +129,6 @@ class OpenTable implements PreparableTable {
 		return await this.onTable('create', undefined, async () => await Promise.resolve(ok(undefined)));
 	}
 
-	async insert(rows: readonly TableRow[], mayRepeat = false): TableResult<undefined> {
-		return await this.change('create', rows, async (id) => {
-			const insert = async (all: readonly TableRow[]) => await this.inParts(id, all, insertion);
-			const done = mayRepeat ? await this.shared.inserts(id).add(rows, insert) : await insert(rows);
-			this.sweep(id);
-			return done;
-		});
-	}
-
 	async updateAlike(column: string, changes: readonly RowChange[]): TableResult<undefined> {
 		const parts = changes.flatMap(({ values, cells }) =>
 			partsOf([...new Set(values)], VALUES_PER_CHANGE).map((part) => ({ values: part, cells })),
@@ -162,42 +142,13 @@ class OpenTable implements PreparableTable {
 		if (swaps.length === 0) return ok([]);
 		const compared = Object.keys(swaps[0]?.where ?? {}).join();
 		return await this.onTable('leave', [], async (id) => {
-			const batches = this.shared.swaps(id, compared);
-			const unclear = fail(explainTableFailure(this.table, 'the write of another execution did not finish'));
-			const done = await batches.addOnce(swaps, async (all) => await this.swapAll(id, all), unclear);
-			if (done.ok) return ok(resultsOf(swaps, done.value));
-			return TIMED_OUT.test(done.failure.said) ? await this.beginSwaps(id, swaps) : done;
-		});
-	}
-
-	/**
-	 * After the execution's timeout, n8n no longer reports which swaps found their rows, so all are assumed to have found
-	 * them.
-	 */
-	private async beginSwaps(id: string, swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
-		const begun = await this.swapAll(id, swaps, true);
-		return begun.ok ? ok(swaps.map(({ where, cells }) => ({ ...where, ...cells }))) : begun;
-	}
-
-	private async swapAll(
-		id: string,
-		swaps: readonly RowSwap[],
-		isUnwaited = false,
-	): TableResult<readonly TableRow[]> {
-		const changed: TableRow[] = [];
-		for (const part of partsOf(swaps, ROWS_AT_ONCE)) {
-			const done = await this.runOn(id, swapping(part), isUnwaited);
-			if (!done.ok) return done;
-			changed.push(...done.value);
-		}
-		return ok(changed);
-	}
-
-	async swapThenRead(swaps: readonly RowSwap[]): TableResult<readonly TableRow[]> {
-		return await this.onTable('leave', [], async (id) => {
 			const keyOf = ({ where }: RowSwap): CellValue => where.entryKey ?? null;
 			const work = async (all: readonly RowSwap[]) => await this.thenRead(id, all, swapping, keyOf);
-			return having('entryKey', swaps.map(keyOf), await this.shared.swapsThenRead(id).add(swaps, work));
+			const done = await this.shared.swaps(id, compared).add(swaps, work);
+			if (done.ok || !TIMED_OUT.test(done.failure.said)) return having('entryKey', swaps.map(keyOf), done);
+			// After the execution's timeout n8n tells nothing, so all are assumed to have found their rows.
+			const begun = await this.inParts(id, swaps, swapping);
+			return begun.ok ? ok(swaps.map(({ where, cells }) => ({ ...where, ...cells }))) : begun;
 		});
 	}
 

@@ -79,7 +79,7 @@ export interface RowSwap {
 	readonly cells: TableRow;
 }
 
-/** A compare-and-set for each swap; all of them compare the same columns. The result is the rows that were changed. */
+/** A compare-and-set for each swap; all of them compare the same columns. */
 export function swapping(swaps: readonly RowSwap[]): RowWork {
 	const compared = Object.keys(swaps[0]?.where ?? {});
 	const conditions = compared.map((column) => ({

@@ -6,7 +6,7 @@ import { Claim } from '../dataTable/claims';
 import { STEPS_TOGETHER_MS } from '../dataTable/keyReads';
 import type { TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
-import { KeyedQueue } from '../run/keyedQueue';
+import { KeyedQueue } from '../time/keyedQueue';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 import { textOrNumber } from '../text/textOf';
@@ -49,7 +49,8 @@ export interface LedgerSettings {
 	readonly executionId: string;
 	/** How long entries are valid, in ms; 0 = forever. */
 	readonly ttlMs: number;
-	readonly onUnknown: 'error' | 'again';
+	/** Whether work whose outcome is unknown may be done again. */
+	readonly sendAgain: boolean;
 	/** When to stop waiting, by the clock's `now()`. */
 	readonly deadlineMs: number;
 	/**
@@ -90,7 +91,7 @@ type Seen = ClaimStatus<Answer>;
 
 /**
  * Ensures that paid work is done only once across items, executions and workers: the item that claims a key does the
- * work and records the outcome for the others.
+ * work and records the outcome for the others. Each claim in `won` has a permit until its key is settled.
  */
 export class TableLedger {
 	private readonly lock: ClaimLock;
@@ -216,7 +217,7 @@ export class TableLedger {
 		// A person may have emptied the cell.
 		if (payloadHash && payloadHash !== wanted.payloadHash) return known({ kind: 'conflict', by });
 		if (state.kind === 'unclear') {
-			if (this.settings.onUnknown === 'error') return known({ kind: 'unknown', by });
+			if (!this.settings.sendAgain) return known({ kind: 'unknown', by });
 			return { kind: 'free', dead: state.holders };
 		}
 		const { reference, finished, attempt } = state;

@@ -5,7 +5,7 @@ import { UNTIL_EXPIRY } from '../dataTable/lifetime';
 import { openTable } from '../dataTable/table';
 import type { IdempotencyOptions } from '../form/idempotencyOptions';
 import type { RunFrame } from '../run/frame';
-import { KeyedQueue } from '../run/keyedQueue';
+import { KeyedQueue } from '../time/keyedQueue';
 import { TableLedger, type ClaimQueue, type LedgerSettings } from './ledger';
 import { LEDGER_TABLE } from './ledgerRows';
 
@@ -24,7 +24,7 @@ export function openLedger(
 	{ clock, signal, writeLast }: RunFrame,
 	operation: 'task' | 'agent',
 	idempotency: IdempotencyOptions | undefined,
-	settings: Pick<LedgerSettings, 'onUnknown' | 'deadlineMs' | 'claimsAtOnce'>,
+	settings: Pick<LedgerSettings, 'sendAgain' | 'deadlineMs' | 'claimsAtOnce'>,
 ): TableLedger | undefined {
 	if (!idempotency) return undefined;
 	const workflowId = context.getWorkflow().id ?? '';

@@ -3,7 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { nameInDisposition } from './contentDisposition';
 import type { MayFetch } from './fileHosts';
 import { HEAD_BYTES } from './fileType';
-import type { Clock } from '../run/clock';
+import type { Clock } from '../time/clock';
 import { fail, ok, type Result } from '../errors/failure';
 import { cuttable, watchBody, type ByteStream } from '../http/body';
 import { askedPauseMs, backoffMs } from '../retry/backoff';

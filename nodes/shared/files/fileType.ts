@@ -198,7 +198,7 @@ export function noMediaIn(
 	if (page) return page;
 	if (text.startsWith('%PDF-')) return 'a PDF';
 	if (formatOf(head)?.[1] === 'zip') return 'a ZIP archive';
-	if (!isText(head.subarray(0, HEAD_BYTES)) && !isUtf16(head)) return undefined;
+	if (!isText(head.subarray(0, HEAD_BYTES))) return undefined;
 	if (/^[{[]/.test(text)) return 'JSON';
 	if (!text.startsWith('<')) return 'text';
 	const isDrawing = saidType(contentType) === 'image/svg+xml' || endingOf(name) === 'svg';
@@ -208,19 +208,9 @@ export function noMediaIn(
 /** The beginning of a text, without byte order mark and leading white space. */
 function startOf(head: Uint8Array): string {
 	// The first chunk may be 64 KB; reading all of it as text would cost a tenth of a batch's CPU time.
-	const start = Buffer.from(head.subarray(0, START_BYTES));
-	const text = isUtf16(head)
-		? (head[0] === 0xfe ? start.subarray(0, start.length & ~1).swap16() : start).toString('utf16le')
-		: start.toString('utf8');
-	return text.replace(/^\uFEFF?\s*/, '');
-}
-
-/** Whether a file is text in UTF-16 that begins with a byte order mark and an ASCII character. */
-function isUtf16(head: Uint8Array): boolean {
-	const [first, second, third, fourth] = head;
-	return (
-		(first === 0xff && second === 0xfe && fourth === 0) || (first === 0xfe && second === 0xff && third === 0)
-	);
+	return Buffer.from(head.subarray(0, START_BYTES))
+		.toString('utf8')
+		.replace(/^\uFEFF?\s*/, '');
 }
 
 function isText(head: Uint8Array): boolean {

@@ -4,7 +4,7 @@ import { fetchFile, insteadOfFile } from './fetchFile';
 import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { safeFileName } from './fileName';
 import { noMediaIn, fileTypeOf } from './fileType';
-import { systemClock } from '../run/clock';
+import { systemClock } from '../time/clock';
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { textOf, textOrNumber } from '../text/textOf';

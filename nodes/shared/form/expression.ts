@@ -3,8 +3,8 @@ import { compile, search, tokenize } from 'jmespath';
 import { fail, ok, type Result } from '../errors/failure';
 import { excerpt, jsonText, parseRounded, type Json } from '../text/json';
 
-/** @returns what it finds, `undefined` if that is nothing, or why it cannot be applied to the data, as a clause */
-export type Expression = (from: Json) => Result<Json | undefined, string>;
+/** @returns what it finds; `undefined` if that is nothing, or if it cannot be applied to the data */
+export type Expression = (from: Json) => Json | undefined;
 
 /** The names of inherited properties, which the library would read. */
 const INHERITED: ReadonlySet<unknown> = new Set(Object.getOwnPropertyNames(Object.prototype));
@@ -29,16 +29,15 @@ export function compileExpression(text: string): Result<Expression, string> {
 	return ok((from) => evaluate(from, text));
 }
 
-function evaluate(from: Json, text: string): Result<Json | undefined, string> {
+function evaluate(from: Json, text: string): Json | undefined {
 	try {
 		const found: unknown = search(from, text);
-		if (found === null || found === undefined) return ok(undefined);
-		if (hasExpression(found)) return fail('it returns an expression');
+		if (found === null || found === undefined || hasExpression(found)) return undefined;
 		// Rounded, because a number that is found stays the number that it is in the data.
-		return ok(parseRounded(jsonText(found) ?? ''));
-	} catch (error) {
-		// The message is shown without prefixes such as "TypeError: ".
-		return fail(excerpt(String(error).replace(/^(\w+: )+/, ''), 200));
+		return parseRounded(jsonText(found) ?? '');
+	} catch {
+		// Such as a function of a list that an event of a stream lacks.
+		return undefined;
 	}
 }
 
@@ -47,10 +46,9 @@ function hasExpression(found: unknown): boolean {
 	return typeof found === 'object' && found !== null && Reflect.get(found, 'jmespathType') !== undefined;
 }
 
-/** What an expression finds; `undefined` if there is none, if it finds nothing, or if it cannot be applied. */
+/** What an expression finds; `undefined` if there is none. */
 export function valueAt(at: Expression | undefined, from: Json): Json | undefined {
-	const found = at?.(from);
-	return found?.ok ? found.value : undefined;
+	return at?.(from);
 }
 
 /**

@@ -26,9 +26,9 @@ export function readExtraBody(
 	const lost = refuseLossyJson('Extra Body', value);
 	if (lost) return fail(lost);
 	for (const name of Object.keys(parsed)) {
-		const owner = setBy(name);
-		if (owner === undefined) continue;
-		const message = `"Extra Body" sets "${excerpt(name, 60)}", which ${owner} already sets`;
+		const setter = setBy(name);
+		if (setter === undefined) continue;
+		const message = `"Extra Body" sets "${excerpt(name, 60)}", which ${setter} already sets`;
 		return failInput(message, `Remove "${excerpt(name, 60)}" from "Extra Body".`);
 	}
 	return ok(parsed);

@@ -1,4 +1,4 @@
-import type { Clock } from '../run/clock';
+import type { Clock } from '../time/clock';
 import { excerpt } from '../text/json';
 import type { Redact } from '../text/redact';
 import type { Exchange, Headers, HttpRequest } from './exchange';

@@ -1,4 +1,4 @@
-import { timerMs, type Clock } from '../run/clock';
+import { timerMs, type Clock } from '../time/clock';
 
 /** A body as n8n returns it for `encoding: 'stream'`. */
 export interface ByteStream extends AsyncIterable<Uint8Array> {

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { ICredentialDataDecryptedObject, IExecuteFunctions, IHttpRequestOptions } from 'n8n-workflow';
 
-import { systemClock, timerMs, within } from '../run/clock';
+import { systemClock, timerMs, within } from '../time/clock';
 import { BodyEnded, cuttable, readBody, type ByteStream } from './body';
 import {
 	certificateWasRejected,

@@ -1,6 +1,6 @@
 import type { ICredentialTestFunctions, IHttpRequestOptions, INodeCredentialTestResult } from 'n8n-workflow';
 
-import { systemClock, within } from '../run/clock';
+import { systemClock, within } from '../time/clock';
 import { excerpt, sentence } from '../text/json';
 import type { Redact } from '../text/redact';
 import { fail, ok, type Result } from '../errors/failure';

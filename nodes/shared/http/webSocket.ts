@@ -1,6 +1,6 @@
 import type { IExecuteFunctions, ITriggerFunctions } from 'n8n-workflow';
 
-import { within, type Clock } from '../run/clock';
+import { within, type Clock } from '../time/clock';
 
 /** How a connection ended. */
 type EndCause =

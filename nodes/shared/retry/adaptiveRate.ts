@@ -1,5 +1,5 @@
-import type { Clock } from '../run/clock';
-import { KeyedQueue } from '../run/keyedQueue';
+import type { Clock } from '../time/clock';
+import { KeyedQueue } from '../time/keyedQueue';
 import { LimitBelief } from './limitBelief';
 
 /**
@@ -14,7 +14,7 @@ export interface StartedRequest {
 	isSettled: boolean;
 }
 
-interface TurnWait {
+interface StartWait {
 	readonly clock: Clock;
 	readonly signal: AbortSignal;
 	/** When to stop waiting, by the clock's `now()`; the caller then checks the time itself. */
@@ -43,7 +43,7 @@ const SHORTEST_BACKOFF_MS = 250;
 const LONGEST_SPACING_MS = 5_000;
 /** After this many refusals in a row, without any other answer, the next one is not chance, however likely it seems. */
 const MOST_BY_CHANCE = 3;
-/** While both lanes wait and the rate is low, polls get one turn in this many; at a higher rate, every other turn. */
+/** While both lanes wait and the rate is low, polls get one start in this many; at a higher rate, every other turn. */
 const WATCH_ONE_IN = 18;
 /** A rate is low if its turns are at least this far apart. */
 const LOW_RATE_SPACING_MS = 50;
@@ -92,7 +92,7 @@ export class AdaptiveRate {
 	 * Waits until a request may start; those of a lane start in the order in which they asked. At the deadline or after a
 	 * stop, starts none and returns a settled request.
 	 */
-	async turn(lane: Lane, { clock, signal, deadlineMs, isFresh }: TurnWait): Promise<StartedRequest> {
+	async whenDue(lane: Lane, { clock, signal, deadlineMs, isFresh }: StartWait): Promise<StartedRequest> {
 		// If no other request is waiting, a new one is not slowed down by earlier refusals, because its timeout may be
 		// shorter than the wait.
 		if (isFresh && this.queues.size === 0) this.backoffMs = 0;
@@ -100,7 +100,7 @@ export class AdaptiveRate {
 		try {
 			await slot.wait(deadlineMs - clock.now(), clock, signal);
 			let dueMs = clock.now();
-			// A request whose time is up takes no turn: work is then not sent, and a last poll is sent at once.
+			// A request whose time is up does not start: work is then not sent, and a last poll is sent at once.
 			while (clock.now() < deadlineMs && !signal.aborted) {
 				// A new rate does not bring forward what was planned, because that would look like a late start.
 				dueMs = Math.max(dueMs, this.nextDueMs(lane));
@@ -114,7 +114,7 @@ export class AdaptiveRate {
 		}
 	}
 
-	/** When the lane should ask again for its turn: when that is due, but at most two turns ahead. */
+	/** When the lane should ask again: when its next start is due, but at most two starts ahead. */
 	private nextDueMs(lane: Lane): number {
 		const spacingMs = this.spacingMs();
 		const dueMs = Math.max(this.lastDueMs + spacingMs, this.pausedUntilMs);
@@ -124,7 +124,7 @@ export class AdaptiveRate {
 		const watchDueMs = Math.max(dueMs, this.lastWatchMs + watchOneIn * spacingMs);
 		const isWatchNext = watchDueMs === dueMs;
 		if (lane === 'work') return isWatchNext ? dueMs + spacingMs : dueMs;
-		// The lane asks again after each turn of work, which may have been the last one.
+		// The lane asks again after each start of work, which may have been the last one.
 		return Math.min(watchDueMs, dueMs + spacingMs);
 	}
 

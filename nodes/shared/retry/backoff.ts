@@ -1,4 +1,4 @@
-import { growingPauseMs, type PauseGrowth } from '../run/growingPause';
+import { growingPauseMs, type PauseGrowth } from '../time/growingPause';
 import { connectionWasRefused } from '../http/exchange';
 import type { Outcome } from '../http/outcome';
 

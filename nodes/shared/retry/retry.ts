@@ -74,7 +74,7 @@ export class Retry {
 		const { clock, signal } = this.frame;
 		const tries: Tries = { count: 0, faults: 0 };
 		for (;;) {
-			const next = await this.rateLimiter.inSlot(
+			const next = await this.rateLimiter.withPermit(
 				terms.lane,
 				async () => await this.tryInTurn(terms, exchange, tries),
 			);
@@ -94,7 +94,7 @@ export class Retry {
 		let refusal: Outcome<T> | undefined;
 		for (;;) {
 			const isFirstTry = tries.count === 0;
-			const request = await this.rateLimiter.turn(lane, endByMs, isFirstTry);
+			const request = await this.rateLimiter.whenDue(lane, endByMs, isFirstTry);
 			// If the deadline passed during the wait, the refusal is the outcome, because it says why.
 			const isOver = clock.now() >= endByMs;
 			if (refusal && isOver && !signal.aborted) return { kind: 'settled', outcome: refusal };

@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../errors/nodeError';
 import { badInput, type Failure, type Result } from '../errors/failure';
-import { systemClock, within, type Clock } from './clock';
+import { systemClock, within, type Clock } from '../time/clock';
 import { showHint } from './deliver';
 
 export interface RunFrame {

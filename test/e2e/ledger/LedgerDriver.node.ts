@@ -2,7 +2,7 @@
 // them. It is bundled and installed as a package of its own.
 import { NodeConnectionTypes } from 'n8n-workflow';
 import type { IDataObject, IExecuteFunctions, INodeExecutionData, INodeType } from 'n8n-workflow';
-import { systemClock } from '../../../nodes/shared/run/clock';
+import { systemClock } from '../../../nodes/shared/time/clock';
 import { openTable } from '../../../nodes/shared/dataTable/table';
 import type {
 	CellValue,
@@ -23,7 +23,7 @@ type ClaimOrder = { does: 'claim'; keys: string[]; holdMs: number };
 export type Order = { tableName?: string } & (
 	| { does: 'read' | 'remove'; column: string; values: CellValue[] }
 	| { does: 'insert'; rows: TableRow[]; over?: RowCondition[] }
-	| { does: 'swap' | 'swapThenRead'; swaps: RowSwap[] }
+	| { does: 'swap'; swaps: RowSwap[] }
 	| { does: 'insertThenRead'; rows: TableRow[] }
 	| ClaimOrder
 );
@@ -67,11 +67,9 @@ async function obey(order: Order, table: DataTable, context: IExecuteFunctions):
 		case 'remove':
 			return await table.remove(order.column, order.values);
 		case 'insert':
-			return await table.insert(order.rows);
+			return await table.replace(order.rows, []);
 		case 'swap':
 			return await table.swap(order.swaps);
-		case 'swapThenRead':
-			return await table.swapThenRead(order.swaps);
 		case 'insertThenRead':
 			return await table.insertThenRead(order.rows);
 		case 'claim':
@@ -90,7 +88,7 @@ async function claimAll(
 	const ledger = new TableLedger(
 		{
 			scope: `test ${workflowId} ${context.getNode().id}`,
-			...{ workflowId, executionId, ttlMs: 3_600_000, onUnknown: 'error' },
+			...{ workflowId, executionId, ttlMs: 3_600_000, sendAgain: false },
 			deadlineMs: Date.now() + 120_000,
 		},
 		{

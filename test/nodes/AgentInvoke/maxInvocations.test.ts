@@ -55,7 +55,7 @@ describe('Max Invocations', () => {
 
 	test('counts repeats of a call that may have run', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter' });
-		const run = await stage.run([said('hi')], limited(2, { retryAmbiguous: true }), CONTINUE);
+		const run = await stage.run([said('hi')], limited(2, { onUnknownOutcome: 'sendAgain' }), CONTINUE);
 		expect(run.jsons()[0]!.message).toContain('"Max Invocations" allows 2 call(s)');
 		expect(stage.platform.books().invocations).toHaveLength(2);
 		expect(rows()).toMatchObject([{ outcome: 'unclear', attempts: 2, mayHaveRun: true }]);

@@ -88,7 +88,7 @@ test('neither kind of retry repeats a call whose agent failed, unless the option
 	const run = await stage.run(items, FAST, RETRY);
 	expect(run.error?.description).toContain('The earlier error was: The agent failed: ');
 	expect(stage.platform.books().effects).toEqual({ a: 1 });
-	const options = { ...FAST.options, retryAmbiguous: true };
+	const options = { ...FAST.options, onUnknownOutcome: 'sendAgain' };
 	await stage.harness.retry(run, stage.workflow({ options }));
 	expect(stage.platform.books().effects).toEqual({ a: 2 });
 });
@@ -118,7 +118,7 @@ describe('a call within one try', () => {
 			expect(stage.platform.books().requests.invoke).toBe(1);
 			if (mishap.kind === 'hang') return;
 			stage.platform.faults.add({ on: 'invoke', ...mishap, times: 1 });
-			const again = await stage.run(orders(1), { options: { ...options, retryAmbiguous: true } });
+			const again = await stage.run(orders(1), { options: { ...options, onUnknownOutcome: 'sendAgain' } });
 			expect(again.items()).toHaveLength(1);
 		},
 	);
@@ -324,7 +324,9 @@ describe('with an idempotency key', () => {
 				'The agent may have run for the idempotency key "k" in execution',
 			);
 			expect(stage.platform.books().effects).toEqual({ a: 1 });
-			const third = await stage.run([asked()], { options: { ...KEYED.options, retryAmbiguous: true } });
+			const third = await stage.run([asked()], {
+				options: { ...KEYED.options, onUnknownOutcome: 'sendAgain' },
+			});
 			expect(third.jsons()[0]?.answer).toBeDefined();
 		},
 	);

@@ -16,7 +16,7 @@ test('a failing envelope with a status of load whose reason is not listed may co
 	expect(json.message).toContain('The agent may have run');
 	agent.reset();
 	agent.says(envelope(TELLS_MORE, 503));
-	const again = await agent.ask({ options: { ...OPTIONS, retries: 1, retryAmbiguous: true } });
+	const again = await agent.ask({ options: { ...OPTIONS, retries: 1, onUnknownOutcome: 'sendAgain' } });
 	expect(agent.calls).toHaveLength(2);
 	expect(item(again).details).toMatchObject({ mayHaveRun: true });
 });

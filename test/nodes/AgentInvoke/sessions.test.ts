@@ -138,7 +138,7 @@ test('300 items cost few operations if their sessions are new, and two if they a
 	stage.tables.operations.length = 0;
 	await stage.run(items, { ...MAPPED, options });
 	// The earlier run has already found the table.
-	expect(stage.tables.operations).toEqual([`get ${TABLE}`, `update ${TABLE}`]);
+	expect(stage.tables.operations).toEqual([`get ${TABLE}`, `update, then get ${TABLE}`]);
 });
 
 test('simultaneous executions share operations, and each gets its own session', async () => {

@@ -104,7 +104,7 @@ test.each(['cut', 'end', 'silent'])(
 		const items = sayings(`[answer: one two three] [chunks: 3] [${how} after: 2] [side effect: a]`);
 		const run = await stage.run(
 			items,
-			{ ...STREAM, options: { ...STREAM.options, retryAmbiguous: false } },
+			{ ...STREAM, options: { ...STREAM.options, onUnknownOutcome: 'error' } },
 			{
 				...CONTINUE,
 			},

@@ -83,7 +83,6 @@ test("never returns another account's task for an idempotency key", async () => 
 test.each([
 	['a plain key', 'sk-0123456789abcdef'],
 	['a key of the instance', '={{ $vars.key ?? "sk-0123456789abcdef" }}'],
-	['a key from the items', '=sk-{{ $json.key }}'],
 ])('%s is read twice for 100 items', async (_, apiKey) => {
 	const reads = jest.spyOn(CredentialsHelper.prototype, 'getDecrypted');
 	try {

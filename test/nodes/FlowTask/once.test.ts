@@ -171,7 +171,7 @@ describe('an idempotency key', () => {
 		const asked = await run([order()]);
 		expect(asked.error?.message).toContain('A task may have been created for the idempotency key "k"');
 		expect(made()).toBe(0);
-		const again = await run([order()], { onUnknownSubmit: 'submitAgain' });
+		const again = await run([order()], { onUnknownOutcome: 'sendAgain' });
 		expect(again.items()).toHaveLength(1);
 		expect(made()).toBe(1);
 	});

@@ -102,7 +102,7 @@ test('a retry repeats a submit without an answer only if the user chooses so', a
 
 	const once = await stage.harness.retry(run, stage.workflow(OPTIONS));
 	expect(once.error?.message).toContain('A task may have been created');
-	const limits = { ...OPTIONS.limits, onUnknownSubmit: 'submitAgain' };
+	const limits = { ...OPTIONS.limits, onUnknownOutcome: 'sendAgain' };
 	const chosen = await stage.harness.retry(run, stage.workflow({ limits }));
 	expect(chosen.items()).toHaveLength(ITEMS);
 	expect(stage.platform.books().duplicates).toBe(1);
@@ -110,7 +110,7 @@ test('a retry repeats a submit without an answer only if the user chooses so', a
 
 test('a retry that may not submit again says what the earlier try may have made', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
-	const limits = { maxTasksPerDay: 1, onUnknownSubmit: 'submitAgain' };
+	const limits = { maxTasksPerDay: 1, onUnknownOutcome: 'sendAgain' };
 	const run = await stage.run(prompts(1), { limits });
 	const again = await stage.harness.retry(run, stage.workflow({ limits }));
 	expect(again.error?.message).toMatch(

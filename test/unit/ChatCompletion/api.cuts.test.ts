@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 import { createChatApi } from '../../../nodes/ChatCompletion/api';
-import { systemClock } from '../../../nodes/shared/run/clock';
+import { systemClock } from '../../../nodes/shared/time/clock';
 import { redactor } from '../../../nodes/shared/text/redact';
 import { Retry } from '../../../nodes/shared/retry/retry';
 import type { Opening } from '../../../nodes/shared/http/request';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../../nodes/shared/run/clock';
-import type { CellValue, PreparableTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
+import type { Clock } from '../../../nodes/shared/time/clock';
+import type { CellValue, DataTable, RowSwap, TableRow } from '../../../nodes/shared/dataTable/table';
 import { badInput, fail, ok, type Result } from '../../../nodes/shared/errors/failure';
 
 /** An earlier version of a row. */
@@ -62,19 +62,11 @@ export class MemoryTable {
 	}
 
 	/** Opens the table for one execution. */
-	open(): PreparableTable {
+	open(): DataTable {
 		return {
 			prepare: async () => await Promise.resolve(ok(undefined)),
 			read: async (column, values) =>
 				values.length > 0 ? await this.call('read', column, async () => this.having(column, values)) : ok([]),
-			insert: async (rows, mayRepeat = false) => {
-				if (rows.length === 0) return ok(undefined);
-				return await this.call('insert', undefined, async () => {
-					await this.add(rows);
-					if (mayRepeat && this.repeats()) await this.add(rows);
-					return undefined;
-				});
-			},
 			updateAlike: async (column, changes) => {
 				if (changes.every(({ values }) => values.length === 0)) return ok(undefined);
 				return await this.call('updateAlike', column, async () => {
@@ -89,17 +81,17 @@ export class MemoryTable {
 					return undefined;
 				});
 			},
-			swap: async (swaps) =>
-				swaps.length > 0 ? await this.call('swap', undefined, async () => this.swapped(swaps)) : ok([]),
-			swapThenRead: async (swaps) =>
-				await this.call('swapThenRead', 'entryKey', async () => {
+			swap: async (swaps) => {
+				if (swaps.length === 0) return ok([]);
+				return await this.call('swap', 'entryKey', async () => {
 					this.swapped(swaps);
 					await this.delay();
 					return this.having(
 						'entryKey',
 						swaps.map(({ where }) => where.entryKey),
 					);
-				}),
+				});
+			},
 			insertThenRead: async (rows) =>
 				await this.call('insertThenRead', 'entryKey', async () => {
 					await this.add(rows);
@@ -143,18 +135,14 @@ export class MemoryTable {
 	}
 
 	/** Carries out each swap as one atomic statement. */
-	private swapped(swaps: readonly RowSwap[]): TableRow[] {
-		const changed: TableRow[] = [];
+	private swapped(swaps: readonly RowSwap[]): void {
 		for (const { where, cells } of swaps) {
 			this.rows = this.rows.map((stored) => {
 				const holds = Object.entries(where).every(([name, value]) => (stored.row[name] ?? null) === value);
 				if (!stored.committed || !holds) return stored;
-				const row = { ...stored.row, ...cells };
-				changed.push(row);
-				return this.rewritten(stored, row);
+				return this.rewritten(stored, { ...stored.row, ...cells });
 			});
 		}
-		return changed;
 	}
 
 	private rewritten(stored: StoredRow, row: TableRow): StoredRow {

@@ -1,7 +1,7 @@
 import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-workflow';
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
-import { growingPauseMs, type PauseGrowth } from '../../../shared/run/growingPause';
+import { growingPauseMs, type PauseGrowth } from '../../../shared/time/growingPause';
 import type { Bridge, Peer } from '../../connection/failures';
 import { RecentIds, shortId } from '../../frames';
 import {

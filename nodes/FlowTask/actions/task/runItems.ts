@@ -51,12 +51,12 @@ export async function runItems(
 		lateIsFailure: options.onTimeout === 'error',
 	};
 	const due = isDoomed ? [] : jobs;
-	const { daily, recorder, admit } = await openTaskLog(run, due.length);
-	const counted = await daily?.open(due, !context.continueOnFail());
+	const recorder = await openTaskLog(run, due.length);
+	const counted = await recorder?.open(due, !context.continueOnFail());
 	if (counted?.ok === false) return failRun(context, counted.failure);
 	const progress = openProgress(run, due.length);
-	const observers = [daily, recorder, progress].filter((one) => one !== undefined);
-	const outcomes = await runTasks(jobs, settings, { ...run, observers, admit });
+	const observers = [recorder, progress].filter((one) => one !== undefined);
+	const outcomes = await runTasks(jobs, settings, { ...run, observers, book: recorder });
 	await progress?.end(outcomes);
 	const outcomeOf = new Map(outcomes.map((result, index) => [jobs[index], result]));
 	const all = prepared.flatMap(({ itemIndex, task }) => {

@@ -20,7 +20,7 @@ export const submit: Operation = {
 			'maxFileSizeMb',
 			'maxTasks',
 			'maxTasksPerDay',
-			'onUnknownSubmit',
+			'onUnknownOutcome',
 			'previewRequest',
 			'recordLifetimeDays',
 			'recordTasks',

@@ -78,7 +78,7 @@ async function pollOnce(run: NodeRun, tasksOfItems: TasksOfItems): Promise<SeenE
 	const given = [...tasksOfItems.entries()].flatMap(([itemIndex, tasks]) =>
 		tasks.ok ? tasks.value.map(({ taskId }) => ({ job: { itemIndex }, taskId })) : [],
 	);
-	const { recorder } = await openTaskLog(run, given.length);
+	const recorder = await openTaskLog(run, given.length);
 	const waits = openEntries(context.getContext('node'), WAITS);
 	const taskIds = [...new Set(given.map(({ taskId }) => taskId))];
 	const name = sha256(JSON.stringify(taskIds));

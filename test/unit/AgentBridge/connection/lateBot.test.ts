@@ -4,7 +4,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { createEventFilter, readPath, type ReplyRule } from '../../../../nodes/AgentBridge/frames';
 import { openConnection } from '../../../../nodes/AgentBridge/connection/connection';
 import { RequestSession } from '../../../../nodes/AgentBridge/connection/requestSession';
-import { systemClock } from '../../../../nodes/shared/run/clock';
+import { systemClock } from '../../../../nodes/shared/time/clock';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { valueOf } from '../../results';
 

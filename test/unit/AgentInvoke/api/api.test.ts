@@ -169,7 +169,7 @@ test.each([
 		const body = envelope(data, { success_response: false, http_status_code: status });
 		const once = await invoke({ pieces: [bytes(body)] }, { tries: 3 });
 		expect(once.asked).toBe(1);
-		const { result, asked } = await invoke({ pieces: [bytes(body)] }, { tries: 3, retryAmbiguous: true });
+		const { result, asked } = await invoke({ pieces: [bytes(body)] }, { tries: 3, sendAgain: true });
 		expect(asked).toBe(times);
 		expect(result).toMatchObject({ failure: { details: { mayHaveRun: true, httpStatus: status } } });
 	},
@@ -188,8 +188,8 @@ test('wherever a connection breaks, an incomplete answer is never taken for a co
 });
 
 test('a call cancelled on the way may have run; one refused by the network has not', async () => {
-	for (const retryAmbiguous of [false, true]) {
-		const { result } = await invoke({ kind: 'cancelled' }, { retryAmbiguous });
+	for (const sendAgain of [false, true]) {
+		const { result } = await invoke({ kind: 'cancelled' }, { sendAgain });
 		expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
 	}
 	const unsent = await invoke({ kind: 'notSent', code: 'ECONNREFUSED', text: 'refused' }, { tries: 3 });
@@ -202,9 +202,9 @@ test('a call cancelled on the way may have run; one refused by the network has n
 
 test.each([false, true])(
 	'a call whose turn comes too late was not sent (retry ambiguous failures: %s)',
-	async (retryAmbiguous) => {
+	async (sendAgain) => {
 		const served = { pieces: [bytes(envelope(ANSWER))] };
-		const { result, asked } = await invoke(served, { retryAmbiguous }, {}, { beforeMs: 6_000 });
+		const { result, asked } = await invoke(served, { sendAgain }, {}, { beforeMs: 6_000 });
 		expect(asked).toBe(0);
 		expect(result).toMatchObject({ failure: { kind: 'notSubmitted' } });
 		expect(result).not.toHaveProperty('failure.details.mayHaveRun');
@@ -223,7 +223,7 @@ test('a call that a pause of the platform held back was not sent, and the failur
 
 test('a call without a clear answer may have run, even if a stop prevents its repetition', async () => {
 	const served = { pieces: [bytes('busy')], status: 502, headers: { 'retry-after': '2' } };
-	const call = { tries: 3, retryAmbiguous: true };
+	const call = { tries: 3, sendAgain: true };
 	const { result, asked } = await invoke(served, call, {}, { stopAfterMs: 100 });
 	expect(asked).toBe(1);
 	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
@@ -306,7 +306,7 @@ test.each([
 
 test('an error of a gateway does not count as the answer of the agent, and the call is repeated if ambiguous failures may be retried', async () => {
 	const served = { pieces: [bytes('{"error":"Bad Gateway"}')], status: 502 };
-	const { result, asked } = await invoke(served, { tries: 3, retryAmbiguous: true });
+	const { result, asked } = await invoke(served, { tries: 3, sendAgain: true });
 	expect(asked).toBe(3);
 	expect(result).toMatchObject({ failure: { details: { mayHaveRun: true } } });
 	expect((await invoke(served, { tries: 3 })).asked).toBe(1);

@@ -1,5 +1,5 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
-import { explainCall, explainRefusal, isPassing } from '../../../../nodes/AgentInvoke/api/failures';
+import { explainAgentCall, explainRefusal, isPassing } from '../../../../nodes/AgentInvoke/api/failures';
 import { concludeRefusal, type WireFailure } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
@@ -176,9 +176,9 @@ test.each(['read', 'write'] as const)(
 	'reports that a call without an answer may have run (%s)',
 	(repeatability) => {
 		const call = { repeatability, tries: 4 };
-		const lost = explainCall({ kind: 'unclear', code: 'ECONNRESET', text: 'reset' }, call, facts);
+		const lost = explainAgentCall({ kind: 'unclear', code: 'ECONNRESET', text: 'reset' }, call, facts);
 		expect(lost.details).toMatchObject({ mayHaveRun: true, networkCode: 'ECONNRESET' });
-		const notSent = explainCall({ kind: 'notSent', code: 'ECONNREFUSED', text: 'refused' }, call, facts);
+		const notSent = explainAgentCall({ kind: 'notSent', code: 'ECONNREFUSED', text: 'refused' }, call, facts);
 		expect(notSent.details).not.toHaveProperty('mayHaveRun');
 	},
 );

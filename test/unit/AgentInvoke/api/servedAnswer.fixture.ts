@@ -87,7 +87,7 @@ export async function invoke(
 				timeoutMs: 5_000,
 				tries: 1,
 				maySend: () => true,
-				retryAmbiguous: false,
+				sendAgain: false,
 			},
 			calls: new TurnCalls({ most: 0, taken: 1 }, clock),
 			onDelta: async (text) => void heard.push(text),

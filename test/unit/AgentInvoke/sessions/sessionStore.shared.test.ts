@@ -1,6 +1,6 @@
 import { DEAD_MS } from '../../../../nodes/shared/dataTable/claims';
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
-import { SessionOwners } from '../../../../nodes/AgentInvoke/sessions/sessionOwners';
+import { KnownSessions } from '../../../../nodes/AgentInvoke/sessions/knownSessions';
 import type { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/turn';
 import { openTable } from '../../../../nodes/shared/dataTable/table';
@@ -39,7 +39,7 @@ async function forget(key = 'k'): Promise<void> {
 
 test.each([
 	['known', ['read', 'swap']],
-	['new', ['read', 'insertThenRead', 'swapThenRead']],
+	['new', ['read', 'insertThenRead', 'swap']],
 ])('a turn in a %s session costs the operations %j', async (what, operations) => {
 	if (what === 'known') await clock.run(worker().run(ask('first')));
 	table.calls.length = 0;
@@ -52,7 +52,7 @@ test('a database that takes ten seconds per statement costs a new session no add
 	await clock.run(worker().run(ask('m')));
 	const [first, ...rest] = table.calls;
 	expect([first, ...rest.filter((call) => call !== 'replace')]).toEqual([
-		...['read', 'insertThenRead', 'swapThenRead'],
+		...['read', 'insertThenRead', 'swap'],
 	]);
 });
 
@@ -63,7 +63,7 @@ test('the session of a stream is in the table while the agent is still answering
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 	await clock.run(run);
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
-	expect(table.calls).toEqual(['read', 'insertThenRead', 'swapThenRead', 'swap']);
+	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
 });
 
 test('an item that waits for a key does not delay the other items of its run', async () => {
@@ -388,6 +388,18 @@ test('in strict order, a turn needs only these operations, alone or behind anoth
 	]);
 });
 
+test('in strict order, the session that a worker opened before it died is continued', async () => {
+	Object.assign(agent, { takesMs: (said: string) => (said === 'lost' ? 600_000 : 2_000), tellsAfterMs: 100 });
+	const dying = worker();
+	void dying.run(ask('lost'), { turnOrder: 'strict' });
+	await clock.advance(1_500);
+	expect(table.all().map(({ sessionId }) => sessionId)).toEqual(expect.arrayContaining(['s1', '']));
+	dying.die();
+	await clock.run(worker().run(ask('next'), { turnOrder: 'strict' }), 10 * DEAD_MS);
+	expect(heard()).toContain('next in s1');
+	expect(table.all().filter(({ sessionId }) => sessionId === '')).toEqual([]);
+});
+
 test('in strict order, a key is free once its turn is over, even if its session was still being written', async () => {
 	Object.assign(agent, { takesMs: (said: string) => (said === 'slow' ? 60_000 : 2_000), tellsAfterMs: 100 });
 	table = new MemoryTable(clock, () => 1, 1_500);
@@ -535,8 +547,8 @@ describe('an agent that opens the same session for every key', () => {
 });
 
 test('a key keeps its session while another execution reads its row, which does not name it yet', async () => {
-	const owners = new SessionOwners();
-	const open = (): SessionStore => openStore({}, table.open(), clock, { owners });
+	const known = new KnownSessions();
+	const open = (): SessionStore => openStore({}, table.open(), clock, { known });
 	const waiting = { whyStop: () => undefined, pause: () => undefined };
 	const [one, other] = [open(), open()];
 	expect(await clock.run(one.obtain('anna', waiting))).toEqual({ ok: true, value: '' });
@@ -550,17 +562,17 @@ test('a key keeps its session while another execution reads its row, which does 
 });
 
 test('a session is free again once its key is forgotten or has another one, or after ten thousand others', () => {
-	const owners = new SessionOwners();
-	const isFree = (sessionId: string): boolean => !owners.isOfAnother('a', 'other', sessionId);
-	owners.claim('a', 'k', 's1');
-	owners.claim('a', 'other', 's1');
-	expect([isFree('s1'), owners.isOfAnother('a', 'k', 's1')]).toEqual([false, false]);
-	expect(owners.isOfAnother('b', 'other', 's1')).toBe(false);
-	owners.claim('a', 'k', 's2');
+	const known = new KnownSessions();
+	const isFree = (sessionId: string): boolean => !known.isOfAnother('a', 'other', sessionId);
+	known.keep('a', 'k', 's1');
+	known.keep('a', 'other', 's1');
+	expect([isFree('s1'), known.isOfAnother('a', 'k', 's1')]).toEqual([false, false]);
+	expect(known.isOfAnother('b', 'other', 's1')).toBe(false);
+	known.keep('a', 'k', 's2');
 	expect([isFree('s1'), isFree('s2')]).toEqual([true, false]);
-	owners.forget('k');
+	known.forget('k');
 	expect(isFree('s2')).toBe(true);
-	owners.claim('a', 'k', 's1');
-	for (let index = 0; index < 10_000; index++) owners.claim('a', `key ${index}`, `session ${index}`);
+	known.keep('a', 'k', 's1');
+	for (let index = 0; index < 10_000; index++) known.keep('a', `key ${index}`, `session ${index}`);
 	expect([isFree('s1'), isFree('session 0')]).toEqual([true, false]);
 });

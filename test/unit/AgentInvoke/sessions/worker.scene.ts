@@ -1,15 +1,15 @@
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
-import { SessionOwners } from '../../../../nodes/AgentInvoke/sessions/sessionOwners';
+import { KnownSessions } from '../../../../nodes/AgentInvoke/sessions/knownSessions';
 import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
 import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
-import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import { KeyedQueue } from '../../../../nodes/shared/time/keyedQueue';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/turn';
 import { Liveness } from '../../../../nodes/shared/dataTable/claims';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import type { LockParts } from '../../../../nodes/shared/dataTable/claimLock';
 import { fail, ok } from '../../../../nodes/shared/errors/failure';
-import type { Clock } from '../../../../nodes/shared/run/clock';
+import type { Clock } from '../../../../nodes/shared/time/clock';
 import { createRetryMemory } from '../../../../nodes/shared/run/retryMemory';
 import { guardedTable } from '../../shared/guardedTable';
 import type { MemoryTable } from '../../shared/memoryTable';
@@ -80,12 +80,12 @@ export function openStore(
 	settings: Partial<SessionSettings>,
 	table: DataTable,
 	clock: Clock,
-	{ owners = new SessionOwners(), ...parts }: Partial<LockParts> & { owners?: SessionOwners } = {},
+	{ known = new KnownSessions(), ...parts }: Partial<LockParts> & { known?: KnownSessions } = {},
 ): SessionStore {
 	const { signal } = new AbortController();
 	const alone = { table, clock, random: Math.random, signal, liveness: new Liveness() };
 	const usual = { agent: 'a', workflowId: 'w', executionId: 'e', ttlMs: 0 };
-	return new SessionStore({ ...usual, ...settings }, { ...alone, ...parts }, owners);
+	return new SessionStore({ ...usual, ...settings }, { ...alone, ...parts }, known);
 }
 
 export interface Ask {
@@ -99,7 +99,7 @@ export interface Ask {
 export class WorkerProcess {
 	readonly queue = new KeyedQueue();
 	private readonly liveness = new Liveness();
-	private readonly owners = new SessionOwners();
+	private readonly known = new KnownSessions();
 	private readonly death = Promise.withResolvers<'died'>();
 	private readonly clock: Clock;
 	private isAlive = true;
@@ -147,13 +147,13 @@ export class WorkerProcess {
 		settings: Partial<TurnSettings>,
 		signal: AbortSignal,
 	): Promise<TurnOutcome[]> {
-		const { clock, random, liveness, owners, queue } = this;
+		const { clock, random, liveness, known, queue } = this;
 		const owner = Symbol('run');
 		const sinceMs = clock.now();
 		const slots = asks.map(({ key }) => queue.enter(key, owner));
 		const stores = new Map<string, SessionStore>();
 		for (const { agent = 'a' } of asks) {
-			const parts = { random, liveness, owners, signal };
+			const parts = { random, liveness, known, signal };
 			const own = stores.get(agent) ?? openStore({ agent }, this.mortal(this.table.open()), clock, parts);
 			stores.set(agent, own);
 		}
@@ -176,7 +176,7 @@ export class WorkerProcess {
 				...{ slot: slots[itemIndex], sinceMs },
 			})),
 			{
-				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, retryAmbiguous: false, renewExpired: false },
+				...{ concurrency: 8, timeoutMs: 600_000, attempts: 1, sendAgain: false, renewExpired: false },
 				maxInvocations: 0,
 				...{ idempotencyAnswers: 'keep' as const, stopAtFailure: false, turnOrder: 'arrival' as const },
 				...settings,

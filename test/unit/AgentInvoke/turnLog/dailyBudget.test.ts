@@ -1,14 +1,13 @@
-import { DailyBudget, type BudgetLimit } from '../../../../nodes/AgentInvoke/turnLog/dailyBudget';
-import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
 import {
 	TURN_TABLE,
 	TurnLog,
-	TurnOwners,
+	type BudgetLimit,
 	type EndedTurn,
-	type OwnedTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
+import { TurnOwners, type OwnedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnOwners';
 import type { SessionChoice } from '../../../../nodes/AgentInvoke/turns/turn';
-import { notCounted } from '../../../../nodes/shared/dailyLimit/dailyLimit';
+import { notCounted } from '../../../../nodes/shared/effects/dailyLimit';
 import { explainTableFailure } from '../../../../nodes/shared/dataTable/failures';
 import { sha256 } from '../../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../../shared/memoryTable';
@@ -41,49 +40,43 @@ interface Place {
 
 /** One run of a node, with its budget and its turn log. */
 class Run {
-	readonly budget: DailyBudget;
-	private readonly turnLog: TurnLog;
+	readonly turnLog: TurnLog;
 
 	/** @param counts the counts of its process */
 	constructor(limit: Partial<BudgetLimit>, place: Place = {}, counts = new DayCounts()) {
 		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', runId: `run ${++runs}`, ...place };
-		const opened = table.open();
 		const usual = { per: 'key', unit: 'turns', most: 2 } as const;
 		const owners = new TurnOwners(settings, sessions.open());
-		this.turnLog = new TurnLog({ ...settings, executionId: 'e', node: 'Ask' }, opened, owners, clock);
-		this.budget = new DailyBudget(
-			{ ...settings, limit: { ...usual, ...limit } },
-			opened,
+		this.turnLog = new TurnLog(
+			{ ...settings, executionId: 'e', node: 'Ask', limit: { ...usual, ...limit } },
+			table.open(),
 			owners,
-			this.turnLog,
 			clock,
 			counts,
 		);
 	}
 
 	async open(turns: OwnedTurn[]): Promise<this> {
-		const opened = await clock.run(this.budget.open(turns));
+		const opened = await clock.run(this.turnLog.open(turns));
 		expect(opened.ok).toBe(true);
 		return this;
 	}
 
 	async admits(turn: OwnedTurn): Promise<boolean> {
-		return (await clock.run(this.budget.admit(turn))).ok;
+		return (await clock.run(this.turnLog.admit(turn))).ok;
 	}
 
 	async refusal(turn: OwnedTurn) {
-		return failureOf(await clock.run(this.budget.admit(turn)));
+		return failureOf(await clock.run(this.turnLog.admit(turn)));
 	}
 
 	end(turn: OwnedTurn, over: Partial<EndedTurn> = {}): void {
 		const ended = endedTurn(clock, { ...turn, ...over });
-		this.budget.ended(ended);
-		this.turnLog.add(ended);
+		this.turnLog.ended(ended);
 	}
 
 	async close(): Promise<void> {
-		const { ok } = await clock.run(this.turnLog.flush());
-		this.budget.close(ok);
+		await clock.run(this.turnLog.flush());
 	}
 }
 
@@ -124,7 +117,7 @@ test('counting takes one read, and one row before the first turn, however many i
 		{},
 		Array.from({ length: 200 }, (_, i) => due(i, key(`k${i % 50}`))),
 	);
-	expect(table.calls).toEqual(['read', 'insert', 'insert', 'swap']);
+	expect(table.calls).toEqual(['read', 'replace', 'replace']);
 });
 
 describe('the turns left in a run', () => {
@@ -190,18 +183,18 @@ describe('tokens', () => {
 		expect((await run.refusal(due(0))).message).toBe(
 			'"Limit per Day" allows 100 tokens a day for the key "anna"; used so far: 120',
 		);
-		expect(run.budget.hint).toBe('');
+		expect(run.turnLog.hint).toBe('');
 	});
 
 	test('that are not reported do not count, and a hint says so', async () => {
 		const run = await new Run(TOKENS).open([due(0), due(1)]);
 		expect(await run.admits(due(0))).toBe(true);
 		run.end(due(0), { result: answer({ units: 5 }) });
-		expect(run.budget.hint).toContain('1 turn(s) reported no tokens');
-		expect(run.budget.hint).toContain('"answer.usage"');
+		expect(run.turnLog.hint).toContain('1 turn(s) reported no tokens');
+		expect(run.turnLog.hint).toContain('"answer.usage"');
 		run.end(due(1), { result: failure('refused') });
 		run.end(due(1), { result: answer({ total_tokens: 5 }) });
-		expect(run.budget.hint).toContain('1 turn(s)');
+		expect(run.turnLog.hint).toContain('1 turn(s)');
 	});
 
 	test('of a failed agent count if they are reported', async () => {
@@ -227,7 +220,7 @@ test('in a run that crosses midnight, the turns of other processes on the new da
 describe('a table that people or accidents changed', () => {
 	test('deleted rows, and rows marked as not run, no longer count, nor do odd cells', async () => {
 		await takes({}, [due(0), due(1)]);
-		table.edit((row) => (row.id === 1 ? undefined : { ...row, mayHaveRun: null, tokens: -5 }));
+		table.edit((row) => (row.item === 0 ? undefined : { ...row, mayHaveRun: null, tokens: -5 }));
 		expect(await takes({}, [due(0), due(1)])).toEqual([true, false]);
 		table.edit((row) => ({ ...row, mayHaveRun: false }));
 		expect(await takes({}, [due(0)])).toEqual([true]);
@@ -237,8 +230,8 @@ describe('a table that people or accidents changed', () => {
 
 	test('if it cannot be read, nothing is admitted, and the message says why', async () => {
 		table.mishap = () => 'before';
-		const { budget } = new Run({});
-		const opened = await clock.run(budget.open([due(0)]));
+		const { turnLog } = new Run({});
+		const opened = await clock.run(turnLog.open([due(0)]));
 		expect(opened).toMatchObject({
 			ok: false,
 			failure: {
@@ -248,13 +241,13 @@ describe('a table that people or accidents changed', () => {
 				) as string,
 			},
 		});
-		expect((await clock.run(budget.admit(due(0)))).ok).toBe(false);
+		expect((await clock.run(turnLog.admit(due(0)))).ok).toBe(false);
 	});
 });
 
 test('if the timeout of the workflow has passed, the message says so, and not to do without the table', async () => {
 	const late = explainTableFailure(TURN_TABLE, 'The execution was cancelled because it timed out');
-	const { advice } = notCounted(late, 'Limit per Day');
+	const { advice } = notCounted(late);
 	expect(advice).toContain('Raise "Timeout Workflow" in the settings of the workflow');
 	expect(advice).not.toContain('remove "Limit per Day"');
 });
@@ -270,31 +263,18 @@ test('a turn counts for the day on which it was admitted, even if it is sent aft
 	expect(await takes({ most: 1 }, [due(0), due(1)])).toEqual([true, false]);
 });
 
-test('two runs at once in different processes do not see each other, and a third is refused', async () => {
-	const runs = await Promise.all([1, 2].map(async () => await new Run({}).open([due(0), due(1)])));
-	for (const run of runs) {
-		for (const turn of [due(0), due(1)]) {
-			expect(await run.admits(turn)).toBe(true);
-			run.end(turn);
-		}
-	}
-	for (const run of runs) await run.close();
-	const third = await new Run({}).open([due(0)]);
-	expect((await third.refusal(due(0))).message).toContain('used so far: 4');
-});
-
 describe('runs at the same time', () => {
 	const LIMIT = { most: 20 };
 	/** Opens sixty executions of one message each. */
 	async function sixty(countsOf: (run: number) => DayCounts): Promise<Run[]> {
 		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, countsOf(run)));
-		await clock.run(Promise.all(all.map(async (run) => await run.budget.open([due(0)]))));
+		await clock.run(Promise.all(all.map(async (run) => await run.turnLog.open([due(0)]))));
 		return all;
 	}
 
 	async function admitted(all: readonly Run[]): Promise<Run[]> {
 		const asked = await clock.run(
-			Promise.all(all.map(async (run) => [run, (await run.budget.admit(due(0))).ok] as const)),
+			Promise.all(all.map(async (run) => [run, (await run.turnLog.admit(due(0))).ok] as const)),
 		);
 		return asked.flatMap(([run, isAdmitted]) => (isAdmitted ? [run] : []));
 	}
@@ -343,5 +323,33 @@ describe('runs at the same time', () => {
 		expect(counts.size).toBe(1);
 		await run.close();
 		expect(counts.size).toBe(0);
+	});
+});
+
+describe('a run that stops at its first failure', () => {
+	const opened = async (turns: OwnedTurn[], limit: Partial<BudgetLimit> = {}, allOrNone = turns) =>
+		await clock.run(new Run(limit).turnLog.open(turns, allOrNone));
+
+	test('sends nothing if the turns of a key exceed what is left, and says how many may be sent', async () => {
+		await takes({ most: 3 }, [due(0)]);
+		const { message, advice } = failureOf(
+			await opened([due(0), due(1), due(2), due(3, key('ben'))], { most: 3 }),
+		);
+		expect(message).toBe(
+			'This run has 3 turns for the key "anna", but "Limit per Day" (3) leaves only 2 for today',
+		);
+		expect(advice).toMatch(/^Nothing was sent\. To send the first 2, .* Or run it again from 2030-01-02 on/);
+	});
+
+	test.each<[string, Partial<BudgetLimit>, OwnedTurn[]]>([
+		['whose turns fit', { most: 2 }, [due(0), due(1), due(2, key('ben'))]],
+		['whose tokens cannot be known', { unit: 'tokens', most: 2 }, [due(0), due(1), due(2)]],
+	])('is begun if it is one %s', async (_, limit, turns) => {
+		expect((await opened(turns, limit)).ok).toBe(true);
+	});
+
+	test('counts no turn that may have been taken before', async () => {
+		const turns = [due(0), due(1), due(2)];
+		expect((await opened(turns, {}, turns.slice(1))).ok).toBe(true);
 	});
 });

@@ -1,11 +1,8 @@
-import {
-	TurnLog,
-	TurnOwners,
-	TURN_TABLE,
-	type EndedTurn,
-} from '../../../../nodes/AgentInvoke/turnLog/turnLog';
+import { TurnLog, TURN_TABLE, type EndedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
+import { TurnOwners } from '../../../../nodes/AgentInvoke/turnLog/turnOwners';
+import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
 import type { WireInterrupt } from '../../../../nodes/AgentInvoke/wire/answerValues';
-import { countTokens } from '../../../../nodes/shared/run/budgetMessages';
+import { countTokens } from '../../../../nodes/shared/usage/budgetMessages';
 import type { Json } from '../../../../nodes/shared/text/json';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
@@ -29,8 +26,9 @@ const SETTINGS = {
 
 async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {}): Promise<unknown[]> {
 	const owners = new TurnOwners(SETTINGS, new MemoryTable(clock).open());
-	const turnLog = new TurnLog({ ...SETTINGS, ...settings }, table.open(), owners, clock);
-	for (const turn of turns) turnLog.add(turn);
+	const turnLog = new TurnLog({ ...SETTINGS, ...settings }, table.open(), owners, clock, new DayCounts());
+	await clock.run(turnLog.open(turns));
+	for (const turn of turns) turnLog.ended(turn);
 	expect((await clock.run(turnLog.flush())).ok).toBe(true);
 	return table.all();
 }
@@ -116,8 +114,8 @@ test('the row of a failure contains session and request if known', async () => {
 			...{ session, isResume: true },
 			result: failure('agentFailed', { sessionId: 's9', requestId: 'r9', mayHaveRun: true, usage: 7 }),
 		}),
-		endedTurn(clock, { session, result: failure('refused') }),
-		endedTurn(clock, { session: { kind: 'new' }, result: failure('refused') }),
+		endedTurn(clock, { itemIndex: 1, session, result: failure('refused') }),
+		endedTurn(clock, { itemIndex: 2, session: { kind: 'new' }, result: failure('refused') }),
 	]);
 	expect(rows).toMatchObject([
 		{ sessionId: 's9', requestId: 'r9', tokens: 7, kind: 'result', sessionKey: '' },

@@ -95,7 +95,7 @@ function turn(itemIndex: number, session: SessionChoice, over: Partial<Question>
 
 function ledgerOf(executionId: string): Ledger {
 	return new TableLedger(
-		{ scope: 'x', workflowId: 'w', executionId, ttlMs: 0, onUnknown: 'error', deadlineMs: Infinity },
+		{ scope: 'x', workflowId: 'w', executionId, ttlMs: 0, sendAgain: false, deadlineMs: Infinity },
 		{
 			table: ledgerTable.open(),
 			clock,
@@ -131,7 +131,7 @@ async function take(
 		maxInvocations: 0,
 		timeoutMs: 1_000,
 		attempts: 1,
-		retryAmbiguous: false,
+		sendAgain: false,
 		renewExpired: false,
 		idempotencyAnswers: 'keep' as const,
 		stopAtFailure: false,
@@ -276,7 +276,7 @@ test('a second try sends only what was not answered and cannot have run', async 
 	agent.calls.length = 0;
 	expect(kinds(await take(turns))).toEqual(['new', 'new', 'unclear', 'unclear']);
 	expect(agent.calls.map(({ said }) => said)).toEqual(['m1']);
-	expect(kinds(await take(turns, { retryAmbiguous: true }))).toEqual(['new', 'new', 'new', 'new']);
+	expect(kinds(await take(turns, { sendAgain: true }))).toEqual(['new', 'new', 'new', 'new']);
 });
 
 test('the raw answer is remembered only if the item shows it', async () => {
@@ -411,7 +411,7 @@ describe('with a ledger', () => {
 
 	test('a refusal after an unclear call does not free the key, because the agent may have run', async () => {
 		agent.failure = () => ({ kind: 'refused', wasUnclear: true });
-		await take([keyed(0)], { retryAmbiguous: true }, { ledger: ledgerOf('e1') });
+		await take([keyed(0)], { sendAgain: true }, { ledger: ledgerOf('e1') });
 		agent.failure = () => undefined;
 		nodeContext = {};
 		expect(kinds(await take([keyed(0)], {}, { ledger: ledgerOf('e2') }))).toEqual(['unclear']);

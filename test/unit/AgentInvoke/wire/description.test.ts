@@ -139,18 +139,6 @@ test('a bare reference to an expression and a type error return nothing', () => 
 	expect(read('a')).toBe(1);
 });
 
-test.each([
-	['&a', 'it returns an expression'],
-	["join('', b)", 'join() expected argument 2'],
-	['a[0]', ''],
-	['b', ''],
-])('says why %s does not fit', (text, why) => {
-	const compiled = compileExpression(text);
-	const read = compiled.ok ? compiled.value({ a: 1 }) : compiled;
-	const said = read.ok ? '' : read.failure;
-	expect(why === '' ? said === '' : said.startsWith(why)).toBe(true);
-});
-
 describe('a request', () => {
 	const call = { sessionId: '', stream: false, uuid: 'u-1' };
 	const message = { kind: 'message', message: 'Hi', files: [] } as const;

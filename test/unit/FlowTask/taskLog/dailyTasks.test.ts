@@ -1,9 +1,8 @@
-import { DailyTasks } from '../../../../nodes/FlowTask/taskLog/dailyTasks';
 import { TaskRecorder } from '../../../../nodes/FlowTask/taskLog/taskRecorder';
 import type { TaskJob } from '../../../../nodes/FlowTask/tasks/engine';
 import type { TaskSource } from '../../../../nodes/FlowTask/tasks/observer';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
-import { DayCounts } from '../../../../nodes/shared/dailyLimit/dayCounts';
+import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { LINKS_ONLY } from '../taskInfo.builder';
 import { MemoryTable } from '../../shared/memoryTable';
@@ -34,28 +33,18 @@ const submits = (count: number): TaskJob[] => Array.from({ length: count }, (_, 
 
 /** One run of a node. */
 class Run {
-	readonly daily: DailyTasks;
-	private readonly recorder: TaskRecorder;
+	readonly recorder: TaskRecorder;
 	private readonly runId = `run ${++runs}`;
 
 	/** @param counts the counts of the run's process */
 	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' } = {}, counts = new DayCounts()) {
-		const opened = table.open();
-		const settings = { node: { workflowId: 'w', nodeId }, timeZone, runId: this.runId, most };
-		this.daily = new DailyTasks(settings, opened, clock, counts);
-		this.recorder = new TaskRecorder(
-			{ executionId: this.runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task' },
-			{
-				table: opened,
-				clock,
-				redact: redactor([]),
-				daily: this.daily,
-			},
-		);
+		const place = { executionId: this.runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task', nodeId };
+		const settings = { ...place, timeZone, runId: this.runId, mostPerDay: most };
+		this.recorder = new TaskRecorder(settings, { table: table.open(), clock, redact: redactor([]), counts });
 	}
 
 	async open(jobs: TaskJob[], isAllOrNone = false) {
-		return await clock.run(this.daily.open(jobs, isAllOrNone));
+		return await clock.run(this.recorder.open(jobs, isAllOrNone));
 	}
 
 	async admits(job: TaskJob): Promise<boolean> {
@@ -63,19 +52,19 @@ class Run {
 	}
 
 	async asks(job: TaskJob) {
-		return await this.daily.admit(job, async () => await this.recorder.claim(job));
+		return await this.recorder.admit(job);
 	}
 
 	began(job: TaskJob, source: TaskSource = 'made'): void {
 		const taskId = `${this.runId} t${job.itemIndex}`;
 		const begun = { taskId, source, submittedAtMs: clock.wallNow() };
-		for (const observer of [this.daily, this.recorder]) observer.began(job, begun);
+		this.recorder.began(job, begun);
 	}
 
 	failed(job: TaskJob, details?: Failure['details']): void {
 		const failure: Failure = { kind: 'refused', message: 'No', advice: '', ...(details && { details }) };
 		const end = { taskId: undefined, snapshot: undefined, failure };
-		for (const observer of [this.daily, this.recorder]) observer.ended(job, end);
+		this.recorder.ended(job, end);
 	}
 
 	/** Creates as many of the tasks as the limit allows. @returns their number */
@@ -92,8 +81,7 @@ class Run {
 	}
 
 	async close(): Promise<void> {
-		const { ok } = await clock.run(this.recorder.flush());
-		this.daily.close(ok);
+		await clock.run(this.recorder.flush());
 	}
 }
 
@@ -129,7 +117,7 @@ test('a task that another execution submitted while this one was admitted does n
 	await run.open([known, made]);
 	expect(await run.admits(known)).toBe(true);
 	run.began(known, 'known');
-	run.daily.ended(known, { taskId: 't', snapshot: undefined, failure: undefined });
+	run.recorder.ended(known, { taskId: 't', snapshot: undefined, failure: undefined });
 	expect(await run.admits(made)).toBe(true);
 	run.failed(made);
 	await run.close();
@@ -190,7 +178,7 @@ describe('simultaneous runs', () => {
 			Promise.all(
 				runsOfIt.map(async (run) => {
 					const job = submit(0);
-					await run.daily.open([job], true);
+					await run.recorder.open([job], true);
 					const admitted = await run.asks(job);
 					if (admitted.ok) run.began(job);
 					return admitted.ok ? 1 : 0;
@@ -212,12 +200,6 @@ describe('simultaneous runs', () => {
 		// Rows are written soon after a task is created, not only at the end of its run.
 		await clock.advance(5_000);
 		expect(await madeBy(both.filter((_, run) => run % 2 === 1))).toBe(0);
-	});
-
-	test('leave nothing in memory once they are over', async () => {
-		const counts = new DayCounts();
-		await new Run(20, {}, counts).make(submits(2));
-		expect(counts.size).toBe(0);
 	});
 });
 
@@ -251,13 +233,6 @@ describe('days', () => {
 		});
 		expect(await new Run(0, zone).make(submits(1))).toBe(1);
 	});
-});
-
-test('nothing is admitted if the table cannot be read', async () => {
-	table.mishap = (call) => (call === 'read' ? 'before' : 'none');
-	const run = new Run(5);
-	expect((await run.open(submits(1))).ok).toBe(false);
-	expect(await run.admits(submit(0))).toBe(false);
 });
 
 test('tasks of a run in progress count once, even if they are already in the table', async () => {

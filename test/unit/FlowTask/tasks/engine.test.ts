@@ -180,10 +180,9 @@ describe('runTasks: a batch', () => {
 						submitJob(index, {
 							delivery: LINKS_ONLY,
 							record: {
-								submitted: (taskId) => taskOf.set(index, taskId),
+								sent: (taskId) => taskOf.set(index, taskId),
 								unclear: jest.fn(),
-								failed: jest.fn(),
-								delivered: jest.fn(),
+								done: jest.fn(),
 							},
 						}),
 					);
@@ -237,15 +236,14 @@ describe('runTasks: a batch', () => {
 		const jobs = [0, 1, 2, 3, 4].map((index) =>
 			submitJob(index, {
 				record: {
-					submitted: (taskId) => notes.push(`${index} ${taskId} @${clock.elapsedMs}`),
+					sent: (taskId) => notes.push(`${index} ${taskId} @${clock.elapsedMs}`),
 					unclear: () => notes.push(`${index} unclear`),
-					failed: () => notes.push(`${index} failed`),
-					delivered: () => notes.push(`${index} delivered`),
+					done: (end) => notes.push(`${index} ${end}`),
 				},
 			}),
 		);
 		await clock.run(run(jobs));
-		const expected = '0 delivered, 0 t-1 @0, 1 failed, 1 t-2 @0, 2 failed, 2 t-3 @0, 3 unclear';
+		const expected = '0 succeeded, 0 t-1 @0, 1 failed, 1 t-2 @0, 2 failed, 2 t-3 @0, 3 unclear';
 		expect(notes.sort().join(', ')).toBe(expected);
 	});
 });

@@ -15,7 +15,7 @@ function stored(context: Context): Context {
 describe('a task memory', () => {
 	it('recalls a task in the next try, for the same item only', () => {
 		const context: Context = { others: 1 };
-		createTaskMemory(context, 0).record(3, 'f', { '3/seed': 7 }).submitted('t-1', 1_000);
+		createTaskMemory(context, 0).record(3, 'f', { '3/seed': 7 }).sent?.('t-1', 1_000);
 		const next = createTaskMemory(stored(context), 0);
 		const task = { kind: 'task', taskId: 't-1', submittedAtMs: 1_000, seeds: { '3/seed': 7 } };
 		expect(next.recall(3, 'f')).toEqual(task);
@@ -29,11 +29,11 @@ describe('a task memory', () => {
 		const context: Context = {};
 		const first = createTaskMemory(context, 0);
 		const second = createTaskMemory(context, 1);
-		first.record(0, 'f', {}).submitted('t-1', 1);
+		first.record(0, 'f', {}).sent?.('t-1', 1);
 		first.images.set('d', 'image-1');
 		expect(second.recall(0, 'f')).toEqual({ kind: 'new' });
 		expect(second.images.get('d')).toBeUndefined();
-		second.record(0, 'f', {}).submitted('t-2', 2);
+		second.record(0, 'f', {}).sent?.('t-2', 2);
 		expect(first.recall(0, 'f')).toMatchObject({ taskId: 't-1' });
 		expect(second.recall(0, 'f')).toMatchObject({ taskId: 't-2' });
 	});
@@ -44,7 +44,7 @@ describe('a task memory', () => {
 		const next = createTaskMemory(stored(context), 0);
 		expect(next.recall(0, 'f')).toEqual({ kind: 'unclear' });
 		expect(next.recall(0, 'g')).toEqual({ kind: 'edited' });
-		next.record(0, 'f', {}).submitted('t-1', 1);
+		next.record(0, 'f', {}).sent?.('t-1', 1);
 		expect(next.recall(0, 'f')).toMatchObject({ kind: 'task', taskId: 't-1' });
 	});
 
@@ -57,10 +57,10 @@ describe('a task memory', () => {
 	it('forgets a failed task, but no other', () => {
 		const context: Context = {};
 		const memory = createTaskMemory(context, 0);
-		memory.record(0, 'f', {}).submitted('t-1', 1);
-		memory.record(1, 'f', {}).submitted('t-2', 1);
-		memory.record(0, 'f', {}).failed();
-		memory.record(7, 'f', {}).failed();
+		memory.record(0, 'f', {}).sent?.('t-1', 1);
+		memory.record(1, 'f', {}).sent?.('t-2', 1);
+		memory.record(0, 'f', {}).done('failed');
+		memory.record(7, 'f', {}).done('failed');
 		const next = createTaskMemory(stored(context), 0);
 		expect(next.recall(0, 'f')).toEqual({ kind: 'new' });
 		expect(next.recall(1, 'f')).toMatchObject({ taskId: 't-2' });
@@ -108,7 +108,7 @@ describe('a task memory', () => {
 				const memory = createTaskMemory(context, 0);
 				expect(['new', 'edited', 'unclear', 'task']).toContain(memory.recall(0, 'f').kind);
 				memory.images.set('d', 'image-1');
-				memory.record(0, 'f', {}).submitted('t-1', 1);
+				memory.record(0, 'f', {}).sent?.('t-1', 1);
 				const next = createTaskMemory(stored(context), 0);
 				expect(next.recall(0, 'f')).toMatchObject({ kind: 'task', taskId: 't-1' });
 				expect(next.images.get('d')).toBe('image-1');
@@ -119,16 +119,16 @@ describe('a task memory', () => {
 });
 
 describe('the memory of a tool', () => {
-	it.each(['delivered', 'failed'] as const)(
-		'allows a new task for the same call after one that is %s',
+	it.each(['succeeded', 'failed'] as const)(
+		'allows a new task for the same call after one that has %s',
 		(end) => {
 			const context: Context = {};
 			const first = createTaskMemory(context, 'tool');
-			first.record(0, 'f', {}).submitted('t-1', 1);
+			first.record(0, 'f', {}).sent?.('t-1', 1);
 			first.release();
 			const second = createTaskMemory(context, 'tool');
 			second.recall(0, 'f');
-			second.record(0, 'f', {})[end]();
+			second.record(0, 'f', {}).done(end);
 			second.release();
 			expect(createTaskMemory(context, 'tool').recall(0, 'f')).toEqual({ kind: 'new' });
 		},
@@ -137,10 +137,10 @@ describe('the memory of a tool', () => {
 	it('distinguishes equal calls at the same time', () => {
 		const context: Context = {};
 		const [first, second] = [createTaskMemory(context, 'tool'), createTaskMemory(context, 'tool')];
-		first.record(0, 'f', {}).submitted('t-1', 1);
+		first.record(0, 'f', {}).sent?.('t-1', 1);
 		expect(second.recall(0, 'f')).toEqual({ kind: 'new' });
-		second.record(0, 'f', {}).submitted('t-2', 2);
-		first.record(0, 'f', {}).delivered();
+		second.record(0, 'f', {}).sent?.('t-2', 2);
+		first.record(0, 'f', {}).done('succeeded');
 		first.release();
 		second.release();
 		expect(createTaskMemory(context, 'tool').recall(0, 'f')).toMatchObject({ taskId: 't-2' });
@@ -157,8 +157,8 @@ describe('the memory of a tool', () => {
 
 test('an existing task is remembered without the seeds of this run, which were not sent', () => {
 	const memory = createTaskMemory({}, 0);
-	memory.record(0, 'print', { '3.seed': 7 }).submitted('t', 1, true);
+	memory.record(0, 'print', { '3.seed': 7 }).sent?.('t', 1, true);
 	expect(memory.recall(0, 'print')).toEqual({ kind: 'task', taskId: 't', submittedAtMs: 1, seeds: {} });
-	memory.record(0, 'print', { '3.seed': 7 }).submitted('t', 1);
+	memory.record(0, 'print', { '3.seed': 7 }).sent?.('t', 1);
 	expect(memory.recall(0, 'print')).toMatchObject({ seeds: { '3.seed': 7 } });
 });

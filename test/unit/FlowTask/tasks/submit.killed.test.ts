@@ -1,6 +1,6 @@
 import { createClient, ServiceApi, type ServiceAccount } from '../../../../nodes/FlowTask/api/api';
 import { TaskSubmitter, type SubmitStart } from '../../../../nodes/FlowTask/tasks/submit';
-import type { Clock } from '../../../../nodes/shared/run/clock';
+import type { Clock } from '../../../../nodes/shared/time/clock';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { TableLedger } from '../../../../nodes/shared/effects/ledger';
 import { DEAD_MS, Liveness } from '../../../../nodes/shared/dataTable/claims';
@@ -82,7 +82,7 @@ class Scene {
 		const call = createClient(service, retry, clock, deadlineMs);
 		const ledger = new TableLedger(
 			{
-				...{ scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, onUnknown: 'error' },
+				...{ scope: 's', workflowId: 'w', executionId: '1', ttlMs: 0, sendAgain: false },
 				...{ deadlineMs, claimsAtOnce: AT_ONCE },
 			},
 			{

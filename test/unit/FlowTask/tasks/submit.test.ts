@@ -2,7 +2,6 @@ import { heldFile } from '../../../../nodes/shared/files/uploadFile';
 import type { SubmittedTask } from '../../../../nodes/FlowTask/api/api';
 import type { Prompt } from '../../../../nodes/FlowTask/workflow/prompt';
 import type { StopReason } from '../../../../nodes/FlowTask/tasks/failures';
-import type { SubmitRecord } from '../../../../nodes/FlowTask/tasks/memory';
 import {
 	TaskSubmitter,
 	type ImageInput,
@@ -11,6 +10,7 @@ import {
 	type SubmitStart,
 } from '../../../../nodes/FlowTask/tasks/submit';
 import { fail, ok, type Failure, type Result } from '../../../../nodes/shared/errors/failure';
+import type { EffectMemory } from '../../../../nodes/shared/effects/due';
 import { HeldKey } from '../../../../nodes/shared/effects/heldKey';
 import type { Ledger, LedgerAnswer, LedgerEntry } from '../../../../nodes/shared/effects/ledger';
 import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
@@ -41,11 +41,10 @@ class Scene {
 	answerUpload: (number: number) => Result<string, CallFailure> = (number) => ok(`image-${number}`);
 	private uploads = 0;
 
-	readonly record: SubmitRecord = {
-		submitted: (taskId, atMs) => this.log.push(`record submitted ${taskId} ${atMs - this.startMs}`),
+	readonly record: EffectMemory = {
+		sent: (taskId, atMs) => this.log.push(`record submitted ${taskId} ${atMs - this.startMs}`),
 		unclear: () => this.log.push('record unclear'),
-		failed: () => this.log.push('record failed'),
-		delivered: () => this.log.push('record delivered'),
+		done: (end) => this.log.push(`record ${end}`),
 	};
 	private readonly startMs = this.clock.now();
 
@@ -81,7 +80,7 @@ class Scene {
 		const api: SubmitClient['api'] = {
 			submit: async (workflowId, prompt, maySend) => {
 				this.prompts.push(prompt);
-				this.log.push(`submit ${workflowId}${maySend?.() ? ' as holder' : ''}`);
+				this.log.push(`submit ${workflowId}${maySend?.() === false ? ' too late' : ''}`);
 				return await this.answerSubmit(this.prompts.length);
 			},
 			upload: async () => {
@@ -146,12 +145,12 @@ describe('without a key', () => {
 	])('%s, a submit asks no ledger', async (_name, over, hasLedger) => {
 		const result = await scene.open(hasLedger).submit(start(over), scene.record);
 		expect(scene.log).toEqual(['submit wf', 'record submitted t-1 0']);
-		const { ended, ...task } = valueOf(result);
+		const { ticket, ...task } = valueOf(result);
 		const submittedAtMs = scene.clock.now();
 		const { prompt: sent } = start(over);
 		expect(task).toEqual({ taskId: 't-1', promptToken: 'token', submittedAtMs, sent, reused: false });
-		ended?.('failed');
-		expect(scene.log).toHaveLength(2);
+		ticket.done('failed');
+		expect(scene.log.slice(2)).toEqual(['record failed']);
 	});
 
 	it('a submit needs no record', async () => {
@@ -173,16 +172,11 @@ describe('without a key', () => {
 
 describe('a key', () => {
 	it('is claimed, sent while the claim is valid, and recorded before the ledger is updated', async () => {
-		const { reused, ended } = valueOf(await submit());
-		expect(scene.log).toEqual([
-			'claim order 1',
-			'submit wf as holder',
-			'record submitted t-1 0',
-			'1 sent t-1',
-		]);
+		const { reused, ticket } = valueOf(await submit());
+		expect(scene.log).toEqual(['claim order 1', 'submit wf', 'record submitted t-1 0', '1 sent t-1']);
 		expect(reused).toBe(false);
-		ended?.('succeeded');
-		expect(scene.log.slice(4)).toEqual(['1 succeeded t-1']);
+		ticket.done('succeeded');
+		expect(scene.log.slice(4)).toEqual(['1 succeeded t-1', 'record succeeded']);
 	});
 
 	it.each([REFUSED, UNREACHABLE])(
@@ -190,7 +184,7 @@ describe('a key', () => {
 		async (failure) => {
 			scene.answerSubmit = () => fail(failure);
 			expect(failureOf(await submit())).toEqual(failure);
-			expect(scene.log).toEqual(['claim order 1', 'submit wf as holder', '1 refused']);
+			expect(scene.log).toEqual(['claim order 1', 'submit wf', '1 refused']);
 		},
 	);
 
@@ -201,7 +195,7 @@ describe('a key', () => {
 			message: 'A task may have been created, but its ID is unknown. Line broke',
 			details: { mayExist: true },
 		});
-		expect(scene.log).toEqual(['claim order 1', 'submit wf as holder', 'record unclear', '1 unclear']);
+		expect(scene.log).toEqual(['claim order 1', 'submit wf', 'record unclear', '1 unclear']);
 	});
 
 	it.each([1_234, undefined])('is not submitted if its task exists; created at %j', async (atMs) => {
@@ -216,7 +210,7 @@ describe('a key', () => {
 		expect(task).toMatchObject(expected);
 		const notedMs = (atMs ?? scene.clock.now()) - scene.clock.now();
 		expect(scene.log).toEqual(['claim order 1', `record submitted t-0 ${notedMs}`]);
-		task.ended?.('failed');
+		task.ticket.done('failed');
 		expect(told).toEqual(['failed']);
 	});
 
@@ -256,9 +250,9 @@ describe('a key', () => {
 		scene.answerSubmit = (number) => (number < 3 ? fail(CANCELLED) : MADE);
 		expect(await submit()).toMatchObject({ ok: true, value: { taskId: 't-1' } });
 		expect(scene.log).toEqual([
-			...['claim order 1', 'submit wf as holder', '1 refused'],
-			...['claim order 1', 'submit wf as holder', '2 refused'],
-			...['claim order 1', 'submit wf as holder', 'record submitted t-1 0', '3 sent t-1'],
+			...['claim order 1', 'submit wf', '1 refused'],
+			...['claim order 1', 'submit wf', '2 refused'],
+			...['claim order 1', 'submit wf', 'record submitted t-1 0', '3 sent t-1'],
 		]);
 		expect(new Set(scene.entries.map(({ payloadHash }) => payloadHash)).size).toBe(1);
 	});
@@ -267,7 +261,7 @@ describe('a key', () => {
 		scene.answerSubmit = () => fail(CANCELLED);
 		scene.answerClaim = (number) => (number === 1 ? ok(scene.mine(1)) : ok({ kind: 'unknown', by: BY }));
 		expect(failureOf(await submit()).kind).toBe('unclear');
-		expect(scene.log).toEqual(['claim order 1', 'submit wf as holder', '1 refused', 'claim order 1']);
+		expect(scene.log).toEqual(['claim order 1', 'submit wf', '1 refused', 'claim order 1']);
 	});
 });
 
@@ -301,7 +295,7 @@ describe('a stop', () => {
 			return fail(CANCELLED);
 		};
 		expect(failureOf(await submit()).kind).toBe('notSubmitted');
-		expect(scene.log).toEqual(['claim order 1', 'submit wf as holder', '1 refused']);
+		expect(scene.log).toEqual(['claim order 1', 'submit wf', '1 refused']);
 	});
 
 	it('during a submit does not change the failure of a refused or unanswered one', async () => {
@@ -392,5 +386,33 @@ describe('the payload', () => {
 			hashOf({ images: [image('a', '10', 'mask')] }),
 		]);
 		expect(new Set(hashes).size).toBe(hashes.length);
+	});
+});
+
+describe('a limit', () => {
+	const full: Failure = { kind: 'notSubmitted', message: 'The limit is reached', advice: '' };
+	const asked = async (over: Partial<SubmitStart>, admitted: Result<undefined>) => {
+		const admit = async (): Promise<Result<undefined>> => {
+			scene.log.push('admit');
+			return await Promise.resolve(admitted);
+		};
+		return await scene.open().submit(start({ images: [image('a')], ...over }), scene.record, admit);
+	};
+
+	it('is asked before anything is uploaded, and what it forbids is not sent', async () => {
+		expect(failureOf(await asked({ idempotency: undefined }, fail(full)))).toEqual(full);
+		expect(scene.log).toEqual(['admit']);
+	});
+
+	it('counts only what a key makes: it is asked after the key, which it frees if it forbids the submit', async () => {
+		expect(failureOf(await asked({}, fail(full)))).toEqual(full);
+		expect(scene.log).toEqual(['upload', 'claim order 1', 'admit', '1 refused']);
+	});
+
+	it('is not asked for a task that exists', async () => {
+		const known = { kind: 'exists', reference: 't-0', finished: true, by: BY, ended: jest.fn() } as const;
+		scene.answerClaim = () => ok(known);
+		expect(valueOf(await asked({}, fail(full)))).toMatchObject({ taskId: 't-0', reused: true });
+		expect(scene.log).not.toContain('admit');
 	});
 });

@@ -4,7 +4,7 @@ import { ClaimLock } from '../../../../nodes/shared/dataTable/claimLock';
 import { holdingsIn, Liveness, notTaken } from '../../../../nodes/shared/dataTable/claims';
 import type { DataTable } from '../../../../nodes/shared/dataTable/table';
 import { badInput, type Failure } from '../../../../nodes/shared/errors/failure';
-import type { Clock } from '../../../../nodes/shared/run/clock';
+import type { Clock } from '../../../../nodes/shared/time/clock';
 import { promisesOnly, TestClock } from '../../testClock';
 import { lucky } from '../../seededRandom';
 import { guardedTable } from '../guardedTable';

@@ -35,7 +35,7 @@ function open(lifetime: Lifetime | undefined, workflowId = harnessWorkflowId()) 
 
 /** Adds a row, and waits for the sweep that this starts. */
 async function add(lifetime: Lifetime | undefined, row: TableRow = { name: 'new' }): Promise<void> {
-	expect(await open(lifetime).insert([row])).toEqual({ ok: true, value: undefined });
+	expect(await open(lifetime).replace([row], [])).toEqual({ ok: true, value: [] });
 	let seen = -1;
 	await until(() => {
 		const isStill = tables.operations.length === seen;
@@ -126,7 +126,7 @@ describe('a sweep', () => {
 		tables.before = async (operation) => {
 			if (operation.startsWith('sweep')) await found.promise;
 		};
-		expect((await open(LIFETIME).insert([{ name: 'new' }])).ok).toBe(true);
+		expect((await open(LIFETIME).replace([{ name: 'new' }], [])).ok).toBe(true);
 		expect(names()).toHaveLength(4);
 		found.resolve(undefined);
 		await until(() => names().length === 1);
@@ -153,7 +153,7 @@ describe('a sweep', () => {
 		tables.before = (operation) => {
 			if (operation.startsWith('insert')) throw new Error('Data table size limit exceeded');
 		};
-		expect((await open(LIFETIME).insert([{ name: 'new' }])).ok).toBe(false);
+		expect((await open(LIFETIME).replace([{ name: 'new' }], [])).ok).toBe(false);
 		await until(() => names().length === 0);
 	});
 });

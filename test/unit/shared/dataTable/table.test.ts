@@ -4,7 +4,6 @@ import type { ExecuteWorkflowData, IDataObject, INodeExecutionData, IWorkflowBas
 import {
 	openTable,
 	type InlineWorkflows,
-	type RowSwap,
 	type TableRow,
 	type TableSpec,
 } from '../../../../nodes/shared/dataTable/table';
@@ -140,6 +139,7 @@ beforeEach(() => {
 
 const open = (spec = SPEC) => openTable(n8n, spec);
 const DONE = { ok: true, value: undefined };
+const ADDED = { ok: true, value: [] };
 const row = (entryKey: string, atMs = 0): TableRow => ({ entryKey, atMs });
 
 /** Creates the table with these rows, whose IDs count from 1. */
@@ -169,7 +169,10 @@ describe('the inline workflow', () => {
 	const codes = async (keys: readonly string[]): Promise<string[]> => {
 		n8n = new FakeN8n();
 		const table = open();
-		await table.insert(keys.map((key) => row(key)));
+		await table.replace(
+			keys.map((key) => row(key)),
+			[],
+		);
 		await table.read('entryKey', keys);
 		await table.updateAlike('entryKey', [{ values: keys, cells: row(keys[0] ?? '', 3) }]);
 		await table.remove('entryKey', keys);
@@ -198,14 +201,17 @@ describe('the inline workflow', () => {
 		await fc.assert(
 			fc.asyncProperty(fc.uniqueArray(text, { minLength: 1, maxLength: 20 }), async (values) => {
 				n8n = new FakeN8n();
-				await open().insert(values.map((key) => row(key)));
+				await open().replace(
+					values.map((key) => row(key)),
+					[],
+				);
 				expect(await readKeys(values)).toEqual(values);
 			}),
 		);
 	});
 
 	it('leaves no execution behind, and may be called by the workflow whose ID n8n gives it', async () => {
-		await open().insert([row('a')]);
+		await open().replace([row('a')], []);
 		for (const { code } of n8n.runs) {
 			expect(JSON.parse(code)).toMatchObject({
 				nodes: [
@@ -222,8 +228,8 @@ describe('the inline workflow', () => {
 	});
 
 	it('is built anew each time, because n8n writes into it', async () => {
-		await open().insert([row('a')]);
-		await open().insert([row('a')]);
+		await open().replace([row('a')], []);
+		await open().replace([row('a')], []);
 		expect(n8n.runs.map(({ code }) => JSON.parse(code).id)).toEqual(n8n.runs.map(() => ''));
 	});
 });
@@ -234,7 +240,7 @@ describe('the table', () => {
 		expect(await table.read('entryKey', ['a'])).toEqual({ ok: true, value: [] });
 		expect(await table.remove('entryKey', ['a'])).toEqual(DONE);
 		expect(n8n.tables).toEqual([]);
-		expect(await table.insert([row('a')])).toEqual(DONE);
+		expect(await table.replace([row('a')], [])).toEqual(ADDED);
 		expect(n8n.tables).toMatchObject([{ name: 'some_table', columns: SPEC.columns }]);
 		expect(n8n.operations).toEqual(['list', 'list', 'list', 'create', 'list', 'insert']);
 	});
@@ -242,7 +248,7 @@ describe('the table', () => {
 	it('is looked up once', async () => {
 		n8n.add('some_table');
 		const table = open();
-		await Promise.all([table.read('entryKey', ['a']), table.insert([row('a')])]);
+		await Promise.all([table.read('entryKey', ['a']), table.replace([row('a')], [])]);
 		await table.read('entryKey', ['a']);
 		expect(n8n.operations.filter((operation) => operation === 'list')).toHaveLength(1);
 	});
@@ -251,7 +257,7 @@ describe('the table', () => {
 		n8n.before = (operation) => {
 			if (operation === 'create') n8n.add('some_table');
 		};
-		expect(await open().insert([row('a')])).toEqual(DONE);
+		expect(await open().replace([row('a')], [])).toEqual(ADDED);
 		expect(n8n.tables).toHaveLength(1);
 		expect(n8n.tables[0]?.rows).toHaveLength(1);
 	});
@@ -259,18 +265,18 @@ describe('the table', () => {
 	it('is not confused with one whose name merely contains its name', async () => {
 		n8n.add('some_table copy', SPEC.columns, [{ id: 1, entryKey: 'a' }]);
 		expect(await readKeys(['a'])).toEqual([]);
-		await open().insert([row('b')]);
+		await open().replace([row('b')], []);
 		expect(n8n.tables.map(({ rows }) => rows.length)).toEqual([1, 1]);
 	});
 
 	it('is found again after it was deleted and recreated', async () => {
 		const table = open();
-		await table.insert([row('a')]);
+		await table.replace([row('a')], []);
 		n8n.tables[0]!.id = 'another';
-		expect(await table.insert([row('b')])).toEqual(DONE);
+		expect(await table.replace([row('b')], [])).toEqual(ADDED);
 		n8n.tables.length = 0;
 		expect(await table.read('entryKey', ['a'])).toEqual({ ok: true, value: [] });
-		expect(await table.insert([row('c')])).toEqual(DONE);
+		expect(await table.replace([row('c')], [])).toEqual(ADDED);
 	});
 
 	it('is refused if it lacks columns, with their names', async () => {
@@ -293,7 +299,12 @@ describe('many values', () => {
 
 	it('are written in batches, and read in the order of their IDs', async () => {
 		const table = open();
-		expect(await table.insert(keys.map((key) => row(key)))).toEqual(DONE);
+		expect(
+			await table.replace(
+				keys.map((key) => row(key)),
+				[],
+			),
+		).toEqual(ADDED);
 		expect(await readKeys(keys.toReversed())).toEqual(keys);
 		expect(await table.remove('entryKey', keys)).toEqual(DONE);
 		expect(n8n.tables[0]?.rows).toEqual([]);
@@ -301,7 +312,7 @@ describe('many values', () => {
 	});
 
 	it('are requested once each', async () => {
-		await open().insert([row('a')]);
+		await open().replace([row('a')], []);
 		expect(await readKeys(['a', 'a', 'a'])).toEqual(['a']);
 	});
 
@@ -343,7 +354,7 @@ describe('many values', () => {
 	it('cause no operation if the list is empty', async () => {
 		n8n.add('some_table');
 		const table = open();
-		expect(await table.insert([])).toEqual(DONE);
+		expect(await table.replace([], [])).toEqual(ADDED);
 		expect(await table.remove('entryKey', [])).toEqual(DONE);
 		expect(n8n.operations).toEqual([]);
 	});
@@ -354,7 +365,10 @@ describe('changes to the same values', () => {
 
 	it('take one statement per twenty rows, in one sub-execution, and affect no other row', async () => {
 		const table = open();
-		await table.insert([...keys, 'other'].map((key) => row(key)));
+		await table.replace(
+			[...keys, 'other'].map((key) => row(key)),
+			[],
+		);
 		const changes = [
 			{ values: [...keys.slice(1), 'k1'], cells: { atMs: 7 } },
 			{ values: ['k0'], cells: { atMs: null } },
@@ -378,27 +392,20 @@ describe('compare and set', () => {
 		return { where: { entryKey, atMs: from }, cells: { atMs: to } };
 	};
 
-	it('changes the rows that match all compared values, and returns them', async () => {
-		store(['a', 1], ['a', 2], ['b', 1]);
-		const swapped = await open().swap([swapTo('a', 1, 5), swapTo('b', 7, 8)]);
-		expect(swapped).toEqual({ ok: true, value: [{ id: 1, ...row('a', 5) }] });
-		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([5, 2, 1]);
-		expect(n8n.operations).toEqual(['list', 'update']);
-	});
-
 	it.each([
 		['none if there is one swap', [swapTo('a', 1, 5)], 0],
 		['two if all compare the same time', [swapTo('a', 1, 5), swapTo('b', 1, 6)], 2],
 		['three if keys and times differ', [swapTo('a', 1, 5), swapTo('b', 2, 6)], 3],
 	])('compares values by as few expressions as possible: %s', async (_, swaps, expressions) => {
 		store(['a', 1], ['b', 1], ['b', 2]);
-		expect(await open().swap(swaps)).toMatchObject({ ok: true, value: swaps.map(({ cells }) => cells) });
-		expect(n8n.runs.at(-1)?.code.split('{{').length).toBe(1 + expressions);
+		expect((await open().swap(swaps)).ok).toBe(true);
+		const [, update] = (JSON.parse(n8n.runs.at(-1)?.code ?? '') as IWorkflowBase).nodes;
+		expect(JSON.stringify(update).split('{{').length).toBe(1 + expressions);
 	});
 
-	it('reads all rows of the compared keys in the same sub-execution', async () => {
+	it('changes the rows that match all compared values, and reads all rows of the compared keys', async () => {
 		store(['a', 1], ['b', 1], ['a', 9]);
-		const read = await open().swapThenRead([swapTo('a', 1, 5), swapTo('c', 1, 5)]);
+		const read = await open().swap([swapTo('a', 1, 5), swapTo('c', 1, 5)]);
 		expect(read).toEqual({
 			ok: true,
 			value: [
@@ -459,19 +466,12 @@ describe('compare and set', () => {
 		expect(n8n.operations).toEqual(['list']);
 	});
 
-	it('when batched, returns to each run what it changed, even if several want the same row', async () => {
+	it('when batched, shows each run what stands, even if several want the same row', async () => {
 		store(['a', 1], ['b', 1]);
 		const shared = Object.assign(n8n, { getWorkflow: () => ({ id: 'swaps', name: '', active: false }) });
 		const runs = [2, 3, 4].map(() => openTable(shared, SPEC));
-		const done = await Promise.all(
-			runs.map(
-				async (table, index) =>
-					await table.swap([swapTo('a', 1, index + 2), swapTo('b', index + 1, index + 2)]),
-			),
-		);
-		expect(done.map((one) => one.ok && one.value.map(({ entryKey, atMs }) => `${entryKey} ${atMs}`))).toEqual(
-			[['a 2', 'b 2'], ['b 3'], ['b 4']],
-		);
+		await Promise.all(runs.map(async (table, index) => await table.swap([swapTo('a', 1, index + 2)])));
+		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([2, 1]);
 		expect(n8n.operations.filter((one) => one === 'update')).toHaveLength(2);
 	});
 
@@ -489,48 +489,6 @@ describe('compare and set', () => {
 			value: [{ entryKey: 'a', atMs: 2 }],
 		});
 		expect(n8n.tables[0]?.rows).toMatchObject([{ entryKey: 'a', atMs: 2 }]);
-	});
-
-	it.each([0, 1])(
-		'distinguishes swaps that write different columns, whichever comes first',
-		async (first) => {
-			n8n.add(SPEC.name, SPEC.columns, [
-				{ id: 1, ...row('a', 1), more: '' },
-				{ id: 2, ...row('b', 1), more: '' },
-			]);
-			const swaps: RowSwap[] = [
-				{ where: { entryKey: 'a', atMs: 1 }, cells: { more: 'kept' } },
-				{ where: { entryKey: 'b', atMs: 1 }, cells: { more: 'freed', atMs: 0 } },
-			];
-			const done = await open().swap(first === 0 ? swaps : swaps.toReversed());
-			expect(done.ok && done.value.map(({ entryKey, more }) => `${entryKey} ${more}`).toSorted()).toEqual([
-				'a kept',
-				'b freed',
-			]);
-		},
-	);
-
-	it('is not repeated if a batch fails although it was carried out', async () => {
-		store(['a', 1], ['b', 1], ['c', 1]);
-		const shared = Object.assign(n8n, { getWorkflow: () => ({ id: 'unclear', name: '', active: false }) });
-		await openTable(shared, SPEC).read('entryKey', ['a']);
-		let updates = 0;
-		const { executeWorkflow } = n8n;
-		const failing = Object.assign(Object.create(n8n) as typeof shared, {
-			executeWorkflow: async (...all: Parameters<typeof executeWorkflow>) => {
-				const done = await executeWorkflow(...all);
-				if (n8n.operations.at(-1) === 'update' && ++updates === 2) throw new Error('SQLITE_BUSY');
-				return done;
-			},
-		});
-		const keys = ['a', 'b', 'c'];
-		const done = await Promise.all(
-			keys.map(async (key) => await openTable(failing, SPEC).swap([swapTo(key, 1, 2)])),
-		);
-		// The first runs alone, the others run together, and none of them is reported as having found no row.
-		expect(done.map(({ ok }) => ok)).toEqual([true, false, false]);
-		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([2, 2, 2]);
-		expect(updates).toBe(2);
 	});
 });
 
@@ -590,7 +548,7 @@ describe('failures', () => {
 		n8n.before = () => {
 			throw new Error(said);
 		};
-		for (const failed of [await open().insert([row('a')]), await open().read('entryKey', ['a'])]) {
+		for (const failed of [await open().replace([row('a')], []), await open().read('entryKey', ['a'])]) {
 			const { message, advice } = failureOf(failed);
 			expect(message).toMatch(sentence);
 			expect(message).toContain('"some_table"');
@@ -603,7 +561,7 @@ describe('failures', () => {
 		n8n.before = () => {
 			throw new Error('invalid value in row: Authorization: Bearer abcdef0123456789abcdef0123456789');
 		};
-		const { advice } = failureOf(await open().insert([row('a')]));
+		const { advice } = failureOf(await open().replace([row('a')], []));
 		expect(advice).toContain('invalid value in row');
 		expect(advice).not.toContain('abcdef0123456789');
 	});
@@ -621,9 +579,9 @@ describe('failures', () => {
 		n8n.before = () => {
 			throw new Error('SQLITE_BUSY');
 		};
-		expect(await table.insert([row('a')])).toMatchObject({ ok: false });
+		expect(await table.replace([row('a')], [])).toMatchObject({ ok: false });
 		n8n.before = () => undefined;
-		expect(await table.insert([row('a')])).toEqual(DONE);
+		expect(await table.replace([row('a')], [])).toEqual(ADDED);
 	});
 });
 
@@ -649,9 +607,9 @@ describe('runs of one workflow', () => {
 	it('create the table once', async () => {
 		const workflow = newWorkflow();
 		const done = await Promise.all(
-			[1, 2, 3].map(async (atMs) => await run(workflow).insert([row('a', atMs)])),
+			[1, 2, 3].map(async (atMs) => await run(workflow).replace([row('a', atMs)], [])),
 		);
-		expect(done).toEqual([DONE, DONE, DONE]);
+		expect(done).toEqual([ADDED, ADDED, ADDED]);
 		expect(n8n.operations.filter((operation) => operation === 'create')).toHaveLength(1);
 		expect(n8n.tables[0]?.rows).toHaveLength(3);
 	});
@@ -659,7 +617,10 @@ describe('runs of one workflow', () => {
 	it('share sub-executions, and each gets its own rows', async () => {
 		const keys = Array.from({ length: 100 }, (_, index) => `k${index}`);
 		const workflow = newWorkflow();
-		await run(workflow).insert(keys.map((key) => row(key)));
+		await run(workflow).replace(
+			keys.map((key) => row(key)),
+			[],
+		);
 		n8n.runs.length = 0;
 		const found = await Promise.all(keys.map(async (key) => await run(workflow).read('entryKey', [key])));
 		expect(found.map((read) => read.ok && read.value.map(({ entryKey }) => entryKey))).toEqual(
@@ -667,17 +628,10 @@ describe('runs of one workflow', () => {
 		);
 		expect(n8n.operations).toEqual(['get', 'get']);
 		n8n.runs.length = 0;
-		await Promise.all(keys.map(async (key) => await run(workflow).insert([row(key, 2)], true)));
+		await Promise.all(keys.map(async (key) => await run(workflow).replace([row(key, 2)], [])));
 		await Promise.all(keys.map(async (key) => await run(workflow).remove('entryKey', [key])));
 		expect(n8n.operations).toEqual(['insert', 'insert', 'deleteRows', 'deleteRows']);
 		expect(n8n.tables[0]?.rows).toEqual([]);
-	});
-
-	it('do not share inserts that must not happen twice', async () => {
-		n8n.add('some_table');
-		const workflow = newWorkflow();
-		await Promise.all([1, 2, 3].map(async (atMs) => await run(workflow).insert([row('a', atMs)])));
-		expect(n8n.operations.filter((operation) => operation === 'insert')).toHaveLength(3);
 	});
 
 	it('do not fail because of a row that one of them adds', async () => {
@@ -687,7 +641,7 @@ describe('runs of one workflow', () => {
 			if (operation === 'insert' && items.some(({ atMs }) => atMs === 2)) throw new Error('not this one');
 		};
 		const done = await Promise.all(
-			[1, 2, 3, 4].map(async (atMs) => await run(workflow).insert([row(`a${atMs}`, atMs)], true)),
+			[1, 2, 3, 4].map(async (atMs) => await run(workflow).replace([row(`a${atMs}`, atMs)], [])),
 		);
 		expect(done.map(({ ok }) => ok)).toEqual([true, false, true, true]);
 		expect(n8n.tables[0]?.rows.map(({ atMs }) => atMs)).toEqual([1, 3, 4]);

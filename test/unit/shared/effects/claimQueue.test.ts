@@ -1,4 +1,4 @@
-import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import { KeyedQueue } from '../../../../nodes/shared/time/keyedQueue';
 import {
 	TableLedger,
 	type ClaimQueue,
@@ -28,7 +28,7 @@ function open(signal = new AbortController().signal, workflowId = 'w1', timeoutM
 		workflowId,
 		executionId: '7',
 		ttlMs: 0,
-		onUnknown: 'error',
+		sendAgain: false,
 		deadlineMs,
 	} as const;
 	return new TableLedger(settings, {

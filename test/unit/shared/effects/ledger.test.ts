@@ -35,7 +35,7 @@ function open(over: Partial<LedgerSettings> = {}, dataTable: DataTable = table.o
 		workflowId: 'w1',
 		executionId: '7',
 		ttlMs: HOUR_MS,
-		onUnknown: 'error',
+		sendAgain: false,
 		deadlineMs: clock.now() + HOUR_MS,
 		...over,
 	} as const;
@@ -285,7 +285,7 @@ describe('an unknown outcome', () => {
 
 	it('lets the key be submitted again if the operator wants that', async () => {
 		await claimed('unclear');
-		const again = open({ onUnknown: 'again' });
+		const again = open({ sendAgain: true });
 		(await mine(again)).sent('t2');
 		await flush(again);
 		expect(await claim(open())).toMatchObject({ kind: 'exists', reference: 't2' });
@@ -293,13 +293,13 @@ describe('an unknown outcome', () => {
 
 	it('is a conflict with another payload, even if the operator wants to submit again', async () => {
 		await claimed('unclear');
-		const answer = await claim(open({ onUnknown: 'again' }), { ...ENTRY, payloadHash: 'q' });
+		const answer = await claim(open({ sendAgain: true }), { ...ENTRY, payloadHash: 'q' });
 		expect(answer.kind).toBe('conflict');
 	});
 });
 
 describe('adjusted wall clocks', () => {
-	const again = (): Ledger => open({ onUnknown: 'again', executionId: '8' });
+	const again = (): Ledger => open({ sendAgain: true, executionId: '8' });
 
 	it.each([1, -1])('do not free a held claim: %d h', async (hours) => {
 		const held = await mine(open({ ttlMs: 1 }));

@@ -138,16 +138,12 @@ describe('fileTypeOf', () => {
 });
 
 describe('noMediaIn', () => {
-	const utf16 = (text: string): Buffer => Buffer.from(`\uFEFF${text}`, 'utf16le');
 	it.each<[what: string, head: Uint8Array | string]>([
 		['a web page', '<!DOCTYPE html><html><body>Sign in</body></html>'],
 		['a web page', '\uFEFF\n <!-- SSO -->\n<HTML lang="en"><form action="/login">'],
 		['a web page', '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN" "x"><html>'],
-		['a web page', utf16('<html><body>Anmelden</body></html>')],
-		['a web page', utf16('<html><body>Anmelden</body></html>').swap16()],
 		['JSON', '{"error": "expired"}'],
 		['JSON', ' [{"message": "forbidden"}]'],
-		['JSON', utf16('{"error": "expired"}')],
 		['XML', '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>'],
 		['XML', '<ListBucketResult><Name>a</Name></ListBucketResult>'],
 		['text', 'Access denied'],

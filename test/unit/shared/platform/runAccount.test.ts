@@ -15,12 +15,10 @@ interface Scene {
 	readonly perItem: Fields[];
 	/** The unresolved credential, or how reading it fails; left out if n8n hides it. */
 	readonly stored?: Fields | Error;
-	/** What expressions give as those of a node; by default, what the credential has. */
-	readonly asNode?: (itemIndex: number) => unknown;
 }
 
 /** A context with the credential of each item, and the items whose whole credential was read. */
-function contextOf({ perItem, stored, asNode = (item) => perItem[item]?.key }: Scene) {
+function contextOf({ perItem, stored }: Scene) {
 	const reads: number[] = [];
 	const getDecrypted = async (): Promise<Fields> => {
 		if (stored instanceof Error) throw stored;
@@ -34,7 +32,6 @@ function contextOf({ perItem, stored, asNode = (item) => perItem[item]?.key }: S
 			reads.push(itemIndex);
 			return perItem[itemIndex] ?? {};
 		},
-		evaluateExpression: (_text: string, itemIndex = 0) => asNode(itemIndex),
 		...(stored && { additionalData: { credentialsHelper: { getDecrypted } } }),
 	};
 	return { context: context as unknown as Context, reads };
@@ -59,10 +56,10 @@ test.each([
 	['={{ $vars[$json.name] }}', true],
 	["={{ $('Login').item.json.key }}", true],
 	['={{ $input.item.json.key }}', true],
-])('with %s in a field, the account varies: %s, and one read is enough', async (key, varies) => {
+])('with %s in a field, the account varies: %s, and only then each item is read', async (key, varies) => {
 	const { context, reads } = contextOf({ perItem: SAME, stored: { key } });
 	expect(await read(context)).toMatchObject({ ok: true, value: { account: 'k', varies } });
-	expect(reads).toEqual([0]);
+	expect(reads).toHaveLength(varies ? SAME.length : 1);
 });
 
 test.each<[string, Omit<Scene, 'perItem'>]>([
@@ -70,30 +67,11 @@ test.each<[string, Omit<Scene, 'perItem'>]>([
 	['hidden', {}],
 	['refused', { stored: new Error('no') }],
 	['with a secret per item', { stored: { key: '={{ $secrets.vault[$json.key] ?? "" }}' } }],
-	['otherwise evaluated in a node', { stored: { key: '={{ $json.key }}' }, asNode: () => 'other' }],
-	[
-		'not evaluated in a node',
-		{
-			stored: { key: '={{ $json.key }}' },
-			asNode: () => {
-				throw new Error('no');
-			},
-		},
-	],
 ])('refuses a run whose items have other values, with stored fields %s', async (_how, scene) => {
 	const mixed = await read(contextOf({ ...scene, perItem: MIXED }).context);
 	expect(mixed).toMatchObject({ ok: false, failure: { message: REFUSED } });
 	const same = await read(contextOf({ ...scene, perItem: SAME }).context);
 	expect(same).toMatchObject({ ok: true, value: { account: 'k' } });
-});
-
-test('an expression that fails for one item gives it another value', async () => {
-	const asNode = (item: number) => {
-		if (item === 2) throw new Error('no such node');
-		return 'k';
-	};
-	const { context } = contextOf({ perItem: SAME, stored: { key: '={{ $json.key }}' }, asNode });
-	expect(await read(context)).toMatchObject({ ok: false, failure: { message: REFUSED } });
 });
 
 test('a wrong value is told as such if all items have it', async () => {

@@ -219,7 +219,7 @@ test('adapts to a limit that falls to a tenth, and to one that rises twentyfold'
 describe('turns', () => {
 	const turnsAt = (clock: TestClock) => {
 		const wait = { clock, signal: new AbortController().signal, deadlineMs: Infinity, isFresh: false };
-		return async (rate: AdaptiveRate) => await clock.run(rate.turn('work', wait));
+		return async (rate: AdaptiveRate) => await clock.run(rate.whenDue('work', wait));
 	};
 
 	test('a late start delays no other one, and a long stall is not made up for', async () => {

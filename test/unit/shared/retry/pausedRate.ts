@@ -8,7 +8,7 @@ export async function pausedRate(askedMs: number): Promise<AdaptiveRate> {
 	const { signal } = new AbortController();
 	const wait = { clock, signal, deadlineMs: Infinity, isFresh: false };
 	for (let refusals = 0; refusals < 2; refusals++) {
-		rate.refused(await clock.run(rate.turn('work', wait)), clock.now(), askedMs);
+		rate.refused(await clock.run(rate.whenDue('work', wait)), clock.now(), askedMs);
 	}
 	return rate;
 }

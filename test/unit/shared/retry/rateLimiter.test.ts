@@ -19,8 +19,8 @@ function probeOf(clock: TestClock) {
 }
 
 async function one<T>(limiter: RateLimiter, lane: Lane, request: () => Promise<T>): Promise<T> {
-	return await limiter.inSlot(lane, async () => {
-		await limiter.turn(lane, Infinity, true);
+	return await limiter.withPermit(lane, async () => {
+		await limiter.whenDue(lane, Infinity, true);
 		return await request();
 	});
 }
@@ -143,21 +143,21 @@ describe('a rate limiter', () => {
 		const { clock, rate, limiter: run } = scene(limits);
 		const { signal } = new AbortController();
 		const otherRun = new RateLimiter(limits, { clock, signal }, rate);
-		for (let count = 0; count < 20; count++) await clock.run(run.turn('work', Infinity, true));
+		for (let count = 0; count < 20; count++) await clock.run(run.whenDue('work', Infinity, true));
 		await clock.advance(2_000);
 		for (let count = 0; count < 2; count++) {
-			rate.refused(await clock.run(run.turn('work', Infinity, false)), clock.now(), 0);
+			rate.refused(await clock.run(run.whenDue('work', Infinity, false)), clock.now(), 0);
 		}
 		let beganMs = clock.elapsedMs;
 		const waiting = [
-			run.turn('work', Infinity, false),
-			run.turn('work', Infinity, true),
-			otherRun.turn('watch', Infinity, true),
+			run.whenDue('work', Infinity, false),
+			run.whenDue('work', Infinity, true),
+			otherRun.whenDue('watch', Infinity, true),
 		];
 		await clock.run(Promise.all(waiting));
 		expect(clock.elapsedMs - beganMs).toBe(750);
 		beganMs = clock.elapsedMs;
-		await clock.run(run.turn('work', Infinity, true));
+		await clock.run(run.whenDue('work', Infinity, true));
 		expect(clock.elapsedMs - beganMs).toBeLessThan(250);
 	});
 

@@ -85,7 +85,7 @@ function prepareTasks(
 	const keysOf = (index: number) => [variantKey(itemIndex, index), variantKey(fingerprint, index)] as const;
 	const pasts = Array.from({ length: variants.count }, (_, index) => run.memory.recall(...keysOf(index)));
 	const isDue = ({ kind }: Recollection): boolean =>
-		kind !== 'task' && (kind !== 'unclear' || run.options.onUnknownSubmit !== 'error');
+		kind !== 'task' && (kind !== 'unclear' || run.options.sendAgain);
 	const isMade = pasts.map(({ kind }) => kind === 'task');
 	const submits = pasts.some(isDue) ? readSubmits(run, itemIndex, variants, isMade) : ok([]);
 	const make = taskMaker(run, itemIndex);

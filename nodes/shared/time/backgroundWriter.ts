@@ -9,7 +9,10 @@ interface BackgroundWork {
 	pauseMs(failures: number): number;
 }
 
-/** Writes in the background, one write after the other, and retries a failed one until the flush. */
+/**
+ * Writes in the background, one write after the other, and retries a failed one until the flush. `lastWrite` ends after
+ * all writes before it; `working` is set while `run` still has a pause or a write to make.
+ */
 export class BackgroundWriter {
 	private working: Promise<void> | undefined;
 	private lastWrite: Promise<Result<undefined>> | undefined;

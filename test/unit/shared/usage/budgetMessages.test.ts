@@ -1,4 +1,4 @@
-import { countTokens, tokenCounts, tokenParts } from '../../../../nodes/shared/run/budgetMessages';
+import { countTokens, tokenCounts, tokenParts } from '../../../../nodes/shared/usage/budgetMessages';
 
 test.each([
 	[null, null, undefined, undefined],

@@ -1,4 +1,4 @@
-import { dayAfter, dayOf, isTimeZone } from '../../../../nodes/shared/dailyLimit/calendarDay';
+import { dayAfter, dayOf, isTimeZone } from '../../../../nodes/shared/effects/calendarDay';
 
 test.each([
 	['2030-01-01T12:00:00Z', 'UTC', '2030-01-01'],

@@ -26,7 +26,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 	const format =
 		formats.get(timeZone) ??
 		new Intl.DateTimeFormat('en-US', {
-			timeZone,
+			timeZone: isTimeZone(timeZone) ? timeZone : 'UTC',
 			calendar: 'gregory',
 			numberingSystem: 'latn',
 			year: 'numeric',
@@ -37,7 +37,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 	return format;
 }
 
-/** The day of a time in a time zone, as 2030-01-31. */
+/** The day of a time in a time zone, as 2030-01-31; in UTC if the time zone is unknown. */
 export function dayOf(wallMs: number, timeZone: string): string {
 	const parts = formatOf(timeZone).formatToParts(wallMs);
 	const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? '';
@@ -46,8 +46,7 @@ export function dayOf(wallMs: number, timeZone: string): string {
 
 export function isTimeZone(timeZone: string): boolean {
 	try {
-		dayOf(0, timeZone);
-		return true;
+		return Boolean(new Intl.DateTimeFormat('en-US', { timeZone }));
 	} catch {
 		return false;
 	}

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { ChatStreams, type ChatStream, type SendChunk } from '../../../../nodes/shared/run/chatStream';
+import { ChatStreams, type ChatStream, type SendChunk } from '../../../../nodes/shared/answer/chatStream';
 import { redactor } from '../../../../nodes/shared/text/redact';
 import { turn } from '../../testClock';
 

@@ -14,7 +14,7 @@ export const NOTHING: Used = { count: 0, tokens: 0 };
 
 /**
  * What one owner has used on one day. An ID counts once: `others` leaves out the rows of what is in `own`, which holds
- * this process's turns and tasks until a read that began after they were written.
+ * this process's turns and tasks until a read that began after they were written. `ownUsed` is the sum of `own`.
  */
 export class DayCount {
 	private others = NOTHING;

@@ -1,4 +1,4 @@
-import { KeyedQueue } from '../../../../nodes/shared/run/keyedQueue';
+import { KeyedQueue } from '../../../../nodes/shared/time/keyedQueue';
 import { TestClock } from '../../testClock';
 
 let clock: TestClock;

@@ -1,5 +1,5 @@
 import { badInput, fail, ok } from '../../../../nodes/shared/errors/failure';
-import { BackgroundWriter } from '../../../../nodes/shared/run/backgroundWriter';
+import { BackgroundWriter } from '../../../../nodes/shared/time/backgroundWriter';
 import { TestClock } from '../../testClock';
 
 test('a flush that is tried again waits for what another write has taken meanwhile', async () => {

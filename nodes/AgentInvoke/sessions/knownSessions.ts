@@ -5,7 +5,7 @@ const MOST_KEYS = 10_000;
  * Which key has which session, as far as the executions of this process have seen. Some platforms give all callers that
  * name no session the same one; the conversations of different keys would then be mixed.
  */
-export class SessionOwners {
+export class KnownSessions {
 	private readonly sessionOf = new Map<string, string>();
 	private readonly keyOf = new Map<string, string>();
 
@@ -15,7 +15,7 @@ export class SessionOwners {
 	}
 
 	/** Records the session of a key, unless another key has it. */
-	claim(agent: string, entryKey: string, sessionId: string): void {
+	keep(agent: string, entryKey: string, sessionId: string): void {
 		if (this.isOfAnother(agent, entryKey, sessionId)) return;
 		const session = nameOfSession(agent, sessionId);
 		this.forget(entryKey);
