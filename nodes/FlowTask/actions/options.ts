@@ -14,7 +14,7 @@ const BYTES_PER_MB = 1024 * 1024;
 
 const CHAT_LINK_SECONDS = 86_400;
 
-/** Options that are read per item, so that a bad value in the first item does not fail the others. */
+/** Options of the run that are read per item, so that a bad value in the first item does not fail the others. */
 const PER_ITEM = ['fileName', 'idempotencyKey', 'outputNodes', 'previewRequest'];
 
 /** The options that apply to the whole run. 0 = no limit or forever. */
@@ -25,7 +25,12 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 }
 
 function checkOptions(context: IExecuteFunctions) {
-	const { given, groupOf } = enteredOptions(context, 0, TASK_OPTIONS, (name) => !PER_ITEM.includes(name));
+	const { given, groupOf } = enteredOptions(
+		context,
+		0,
+		TASK_OPTIONS,
+		(name) => name in TASK_OPTIONS && !PER_ITEM.includes(name),
+	);
 	// People open links in a chat later than the next node does.
 	const forChat = isTool(context.getNode()) || given.streamProgress === true;
 	// Without a key, a wrong lifetime does not matter.
@@ -56,7 +61,7 @@ function checkOptions(context: IExecuteFunctions) {
 	});
 }
 
-/** No option is part of the request, so a retry with other options continues with the tasks of earlier tries. */
+/** None of these options is part of the request, so a retry with other options continues with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields({
 		key: 'Identifies this image, e.g. by an order number. Every item with the same key, in any execution, gets the existing task, unless that task failed or the key expired. Keys are kept in the Data Table flow_task_ledger.',
@@ -90,7 +95,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to add the request body to the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
+			'Whether to add the request body to the output, as "request". To make the same image again, use it as "Prompt (JSON)", with the seed mode Keep.',
 	},
 	maxTasksPerDay: {
 		displayName: 'Limit per Day',

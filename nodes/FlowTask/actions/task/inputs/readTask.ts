@@ -9,7 +9,8 @@ import { ofVariant, stillUnclear } from '../../../tasks/failures';
 import type { TaskJob } from '../../../tasks/engine';
 import type { Recollection } from '../../../tasks/memory';
 import type { NodeRun } from '../../run';
-import { MOST_VARIANTS, SUBMITTED_FIELDS } from '../fields';
+import { SUBMITTED_FIELDS } from '../fields';
+import { MOST_VARIANTS } from '../submitOptions';
 import { readSubmits, type ItemVariants, type SentFacts } from './submits';
 import { taskMaker } from './taskMaker';
 import { chosenText } from '../../enteredText';
@@ -48,7 +49,7 @@ function submittedParameters(context: IExecuteFunctions): unknown {
 function readVariants(context: IExecuteFunctions): (itemIndex: number) => Result<ItemVariants> {
 	let before = 0;
 	const items = context.getInputData().map((_, itemIndex): Result<ItemVariants> => {
-		const count = readItem(() => readCount(context.getNodeParameter('variants', itemIndex, 1)));
+		const count = readItem(() => readCount(context.getNodeParameter('options.variants', itemIndex, 1)));
 		const own = count.ok ? ok({ count: count.value, before }) : count;
 		before += count.ok ? count.value : 1;
 		return own;
