@@ -45,7 +45,7 @@ const TO_FILL_IN: Readonly<Record<string, readonly string[]>> = {
 	'chat-tool.json': ['Answer: Model', 'Ask: Model'],
 	'image-batch.json': ['Make the pictures: Workflow'],
 	'image-review.json': ['Make the pictures: Workflow'],
-	'image-to-image-form.json': ['Repaint the picture: Node', 'Repaint the picture: Workflow'],
+	'image-to-image-form.json': ['Repaint the picture: Workflow'],
 	'long-render.json': ['Submit: Workflow'],
 	'mcp-server.json': ['Submit a picture: Workflow'],
 	'submit-now-collect-later.json': ['Submit: Workflow'],

@@ -97,14 +97,17 @@ function fieldOf(
 	const spec = specOf(view, node.nodeId, name);
 	// The export's own value is always an option: n8n refuses to publish a workflow with a value that is not listed.
 	const options = spec?.list?.length ? fieldOptions([...spec.list, value]) : [];
-	const range = isImageInput(node, input) ? IMAGE_VALUES : options.length === 0 && describeSpec(spec);
+	const accepted = isImageInput(node, input) ? IMAGE_VALUES : describeSpec(spec);
+	const range = options.length === 0 ? accepted : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
+	// A structure is readable only in the row itself.
+	const isShown = typeof value === 'object' && defaultValue !== undefined;
 	const origin = rankName === undefined ? node.title : `${node.title} · ${name}`;
 	const label = `${rankName ?? name} (${shownId})${range && `, ${range}`} · ${origin}`;
 	return {
 		id: fieldId(node.nodeId, name),
-		displayName: `${label}${hostedNote(value)}`,
+		displayName: `${label}${isShown ? '' : hostedNote(value)}`,
 		type,
 		...(options.length > 0 && { options }),
 		...(defaultValue !== undefined && { defaultValue }),

@@ -29,9 +29,7 @@ export function imageValuesIn(
 		if (!node || !input || !isImageInput(node, input) || typeof entered !== 'string') return [];
 		const value = entered.trim();
 		const label = `${node.title} (node ${nodeId}) · ${parameter}`;
-		return [
-			{ nodeId, parameter, value, source: sourceOf(value, fileFields), label, hosted: input.value },
-		];
+		return [{ nodeId, parameter, value, source: sourceOf(value, fileFields), label, hosted: input.value }];
 	});
 }
 
