@@ -131,10 +131,17 @@ describe('Image to image from a form', () => {
 			fields: {
 				'Repaint the picture': {
 					...hostedWorkflow(workflowId, imageToImage),
-					imageSlots: {
-						slot: [
-							{ nodeId: { __rl: true, mode: 'list', value: '10' }, source: 'binary', binaryField: 'Picture' },
-						],
+					options: {
+						output: 'urls',
+						imageSlots: {
+							slot: [
+								{
+									nodeId: { __rl: true, mode: 'list', value: '10' },
+									source: 'binary',
+									binaryField: 'Picture',
+								},
+							],
+						},
 					},
 				},
 			},

@@ -94,12 +94,12 @@ test(
 
 		const panel = await editor.addBehind('Webhook');
 		await (await panel.find('picture', FLOW_TASK)).click();
-		await panel.choice('Run image workflow').waitFor();
+		await panel.choice('Generate images').waitFor();
 		await docsImage(page, 'search', { x: 400, y: 0, width: 880, height: 720 });
-		await panel.choice('Run image workflow').click();
+		await panel.choice('Generate images').click();
 		await page.getByTestId('node-parameters').waitFor();
 		await editor.chooseCredential(account.name);
-		await editor.search('workflowId', workflowId, 'Workflow with the ID');
+		await editor.search('workflowId', workflowId, workflowId);
 		await editor.paste('workflowDefinition', exported);
 
 		await page.getByTestId('add-fields-select').waitFor();
@@ -130,7 +130,7 @@ test(
 		expect(response.headers.get('content-type')).toBe('image/png');
 		const { width, format } = await sharp(await response.arrayBuffer()).metadata();
 		expect({ width, format }).toEqual({ width: 512, format: 'png' });
-		await editor.canvasNode('Run image workflow').getByTestId('canvas-node-status-success').waitFor();
+		await editor.canvasNode('Generate images').getByTestId('canvas-node-status-success').waitFor();
 		const { tasks, leaks } = platform.books();
 		expect(tasks.map(({ prompt }) => prompt)).toEqual(PROMPTS.slice(0, 2).map(promptOf));
 		expect(leaks).toEqual([]);
@@ -168,10 +168,10 @@ test(
 			entry = await panel.find('flow task', FLOW_TASK);
 		});
 		await hands.act(async () => await entry.click());
-		await hands.act(async () => await panel.choice('Run image workflow').click());
+		await hands.act(async () => await panel.choice('Generate images').click());
 		await page.getByTestId('node-parameters').waitFor();
 		await hands.act(async () => await editor.chooseCredential(account.name));
-		await hands.act(async () => await editor.search('workflowId', workflowId, 'Workflow with the ID'));
+		await hands.act(async () => await editor.search('workflowId', workflowId, workflowId));
 		await hands.act(async () => await editor.paste('workflowDefinition', exported));
 		// The panel need not be reopened: the rows are there, so the node knows the prompt.
 		await page.getByTestId('add-fields-select').waitFor();
@@ -217,12 +217,12 @@ test(
 			entry = await panel.find('flow task', FLOW_TASK);
 		});
 		await hands.act(async () => await entry.click());
-		await hands.act(async () => await panel.choice('Run image workflow').click());
+		await hands.act(async () => await panel.choice('Generate images').click());
 		await page.getByTestId('node-parameters').waitFor();
 		await hands.act(async () => await editor.chooseCredential(account.name));
 		await hands.act(async () => await editor.search('workflowId', '', SAVED));
 		await page.getByTestId('add-fields-select').waitFor();
-		await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
+		await editor.untilRow('Prompt fills text (6) · 13 inputs');
 		expect(await editor.field('workflowDefinition').count()).toBe(0);
 		await hands.act(async () => await editor.type('promptText', PROMPTS[1] ?? ''));
 		await docsImage(page, 'saved-workflow');
@@ -253,15 +253,16 @@ const flowTask = (limits: Record<string, unknown> = {}): Step => ({
 	type: FLOW_TASK,
 	parameters: {
 		workflowId: { __rl: true, mode: 'id', value: workflowId },
-		overridesMode: 'fields',
-		overrideFields: {
-			override: [
-				{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'auto' },
-				{ nodeId: '3', parameter: 'steps', value: '={{ $json.steps }}', valueType: 'auto' },
-			],
-		},
 		workflowDefinition: exported,
-		parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+		options: {
+			overrideFields: {
+				override: [
+					{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'auto' },
+					{ nodeId: '3', parameter: 'steps', value: '={{ $json.steps }}', valueType: 'auto' },
+				],
+			},
+			parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+		},
 		limits,
 	},
 	credentials: { flowPlatformApi: { id: account.id, name: account.name } },
@@ -361,7 +362,7 @@ test(
 		await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('image-batch.json')));
 		await editor.openNode('Make the pictures');
 		await editor.chooseCredential(account.name);
-		await editor.search('workflowId', workflowId, 'Workflow with the ID');
+		await editor.search('workflowId', workflowId, workflowId);
 		await editor.paste('workflowDefinition', exported);
 		await editor.closeNode();
 		await page.getByTestId('execute-workflow-button').first().click();

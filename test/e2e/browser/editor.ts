@@ -170,6 +170,15 @@ export class Editor {
 		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
+	/** Adds an option, for which older editors have a drop-down and newer ones a menu. */
+	async addOption(name: string): Promise<void> {
+		const { page } = this;
+		const button = page.getByRole('button', { name: 'Add option', exact: true });
+		await page.getByTestId('collection-parameter-add').or(button).first().click();
+		const entry = page.getByTestId('collection-parameter-option').filter({ hasText: name });
+		await page.getByRole('menuitem', { name, exact: true }).or(entry).filter({ visible: true }).click();
+	}
+
 	/** The notice that n8n shows in place of a list of inputs. */
 	get rowsNotice(): Locator {
 		return this.page.getByTestId('empty-fields-notice');
@@ -185,9 +194,11 @@ export class Editor {
 	}
 
 	/** Waits for a row; rows are drawn at once, and again when n8n has reloaded the list. */
-	async untilRow(title: string): Promise<void> {
+	async untilRow(title: string): Promise<Locator> {
 		const container = this.page.getByTestId('mapping-fields-container');
-		await container.getByTestId('input-label').filter({ hasText: title }).waitFor();
+		const row = container.getByTestId('input-label').filter({ hasText: title });
+		await row.waitFor();
+		return row;
 	}
 
 	/** Opens the menu of inputs that can be added. @returns the entries */
