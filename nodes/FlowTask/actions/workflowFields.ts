@@ -1,10 +1,14 @@
 // Fields about the hosted workflow that several resources and options share.
 import type { INodeProperties } from 'n8n-workflow';
 
+/**
+ * Text, because n8n's JSON editor grows with its content to two fifths of the window, so that nobody would see what the
+ * form says about it below. The default keeps n8n from taking a pasted text with `{{ … }}` for an expression.
+ */
 export const definitionField: INodeProperties = {
 	displayName: 'Workflow Definition',
 	name: 'workflowDefinition',
-	type: 'json',
+	type: 'string',
 	typeOptions: { rows: 3 },
 	default: '{}',
 	hint: 'Paste the API-format export: the form below then lists its inputs',

@@ -111,18 +111,18 @@ export class Editor {
 		await this.choose(name);
 	}
 
-	/** Replaces the content of a code field from the clipboard. */
+	/** Replaces the content of a long text or of a code field from the clipboard. */
 	async paste(parameter: string, text: string): Promise<void> {
-		await this.field(parameter).locator('.cm-content').click();
+		await this.longText(parameter).click();
 		await this.page.keyboard.press('ControlOrMeta+A');
 		await this.page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
 		await this.page.keyboard.press('ControlOrMeta+V');
 		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
-	/** Empties a code field, as a person does before pasting. */
+	/** Empties a long text or a code field, as a person does before pasting. */
 	async clear(parameter: string): Promise<void> {
-		await this.field(parameter).locator('.cm-content').click();
+		await this.longText(parameter).click();
 		await this.page.keyboard.press('ControlOrMeta+A');
 		await this.page.keyboard.press('Delete');
 	}
@@ -187,7 +187,7 @@ export class Editor {
 	/** The titles of the rows in a list of inputs. */
 	async rows(): Promise<string[]> {
 		const container = this.page.getByTestId('mapping-fields-container');
-		const labels = container.getByTestId('input-label').filter({ hasText: '·' });
+		const labels = container.getByTestId('input-label').filter({ hasText: '·', hasNotText: /^Prompt fills/ });
 		await labels.first().waitFor();
 		// The buttons of the row under the mouse are next to its title.
 		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
@@ -284,6 +284,10 @@ export class Editor {
 		await this.page.mouse.move((start.x + end.x) / 2, start.y + 60, { steps: 8 });
 		await this.page.mouse.move(end.x, end.y, { steps: 8 });
 		await this.page.mouse.up();
+	}
+
+	private longText(parameter: string): Locator {
+		return this.field(parameter).locator('.cm-content, textarea').first();
 	}
 
 	private visibleOptions(): Locator {
