@@ -88,7 +88,9 @@ export interface FlowTaskRun {
 	readonly count: number;
 	readonly label: string;
 	/** Parameters in addition to those of a batch with downloads, which otherwise keeps its defaults. */
-	readonly parameters?: Record<string, unknown> & { readonly options?: object };
+	readonly parameters?: Record<string, unknown> & {
+		readonly options?: { readonly expert?: object } & object;
+	};
 }
 
 export const FLOW_TASK = 'FlowTask';
@@ -108,7 +110,7 @@ export async function flowTaskFlow(run: FlowTaskRun): Promise<WorkflowDocument> 
 		parameters: {
 			...{ resource: 'task', operation: 'run', workflowId: customer.workflowId },
 			...parameters,
-			options: { overrideFields: { override }, ...options },
+			options: { ...options, expert: { overrideFields: { override }, ...options?.expert } },
 		},
 		credentials: { flowPlatformApi: { id: account.id, name: account.name } },
 	};

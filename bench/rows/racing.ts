@@ -35,7 +35,7 @@ export const racing: Row = {
 					];
 					const step = flowTask('FlowTask', account, {
 						...{ operation: 'run', workflowId },
-						options: { output: 'urls', overrideFields: { override } },
+						options: { output: 'urls', expert: { overrideFields: { override } } },
 						limits: { idempotencyKey: '={{ $json.key }}' },
 					});
 					const service = batchService({ path: SERVICE, answers: 'lastNode', steps: [step] });

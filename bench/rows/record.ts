@@ -34,7 +34,7 @@ export const record: Row = {
 					const turns = ['never', 'always'] as const;
 					for (const recordTasks of pair % 2 === 0 ? [...turns].reverse() : turns) {
 						const label = `record ${recordTasks} ${pair}`;
-						const parameters = { options: { recordTasks } };
+						const parameters = { options: { expert: { recordTasks } } };
 						const flow = await flowTaskFlow({ n8n, platform, customer, count: TASKS, label, parameters });
 						walls[recordTasks].push((await runWell(n8n, flow)).wallMs);
 					}

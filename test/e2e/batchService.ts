@@ -69,6 +69,6 @@ export function pictures(
 		operation: 'run',
 		workflowId,
 		...parameters,
-		options: { overrideFields: { override }, ...options },
+		options: { expert: { overrideFields: { override } }, ...options },
 	});
 }

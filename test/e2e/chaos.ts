@@ -68,7 +68,7 @@ async function campaigns(n8n: RunningN8n, platform: LocalPlatform): Promise<Camp
 			items: 1_000,
 			step: step('flowTask', key, {
 				...{ resource: 'task', operation: 'run', workflowId },
-				options: { output: 'urls', overrideFields: { override } },
+				options: { output: 'urls', expert: { overrideFields: { override } } },
 			}),
 		},
 		{

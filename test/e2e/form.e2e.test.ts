@@ -97,7 +97,7 @@ test('a pasted export becomes rows, and changes in them reach the platform', asy
 	await expectShown(await editor.untilRow('Prompt fills text (6) · 13 inputs'));
 	// The rows exist now; the parameter view adds their lists and ranges.
 	await editor.page.getByTestId('add-fields-select').waitFor();
-	await editor.addOption('Parameter View');
+	await editor.addExpertOption('Parameter View');
 	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));
 
 	const offered = await editor.untilOffered(TWO_ROWS[0] ?? '');
@@ -252,9 +252,9 @@ describe('lists made from the export', () => {
 			workflowId,
 			workflowDefinition: imageToImage,
 			options: {
-				imageSlots: { slot },
+				expert: { imageSlots: { slot }, outputNodes: { node: [{ field: 'data' }] } },
+				seedMode: 'random',
 				seedTargets: { __rl: true, mode: 'list', value: '' },
-				outputNodes: { node: [{ field: 'data' }] },
 			},
 		};
 		const saved = await saveWorkflow('Lists', { 'Flow Task': parameters });
@@ -270,8 +270,10 @@ describe('lists made from the export', () => {
 		await untilSaved(saved, ({ nodes }) => {
 			expect(nodes.find(({ name }) => name === 'Flow Task')?.parameters).toMatchObject({
 				options: {
-					outputNodes: { node: [{ nodeId: { mode: 'list', value: '9' } }] },
-					imageSlots: { slot: [{ nodeId: { mode: 'list', value: '10' } }] },
+					expert: {
+						outputNodes: { node: [{ nodeId: { mode: 'list', value: '9' } }] },
+						imageSlots: { slot: [{ nodeId: { mode: 'list', value: '10' } }] },
+					},
 					seedTargets: { mode: 'list', value: '3.seed' },
 				},
 			});
@@ -280,7 +282,10 @@ describe('lists made from the export', () => {
 
 	test('show IDs that were entered before the lists existed', async () => {
 		const slot = [{ nodeId: '10', source: 'url', url: 'https://example.com/a.png' }];
-		const parameters = { workflowId, options: { seedTargets: '3.seed', imageSlots: { slot } } };
+		const parameters = {
+			workflowId,
+			options: { seedMode: 'random', seedTargets: '3.seed', expert: { imageSlots: { slot } } },
+		};
 		await editor.openWorkflow(await saveWorkflow('Entered IDs', { 'Flow Task': parameters }));
 		await editor.openNode('Flow Task');
 		const shown = (name: string) =>
@@ -298,8 +303,10 @@ test('the panel reports values that do not fit, with advice, before anything is 
 		workflowId,
 		workflowDefinition: exported,
 		options: {
-			overrideFields: { override },
-			parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+			expert: {
+				overrideFields: { override },
+				parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+			},
 		},
 	};
 	await editor.openWorkflow(await saveWorkflow('Values that do not fit', { 'Flow Task': parameters }));

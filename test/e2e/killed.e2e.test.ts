@@ -148,7 +148,7 @@ describe('without idempotency keys', () => {
 		timed = await serve('timed', 'onReceived', make, { executionTimeout: N8N_TIMEOUT_S });
 		const collect = flowTask('Collect', account, {
 			...{ operation: 'wait', taskSource: 'execution', executionId: '={{ $json.key }}' },
-			options: { output: 'urls', recordTasks: 'always' },
+			options: { output: 'urls', expert: { recordTasks: 'always' } },
 		});
 		await serve('collect', 'lastNode', collect);
 	}, START_DEADLINE_MS);

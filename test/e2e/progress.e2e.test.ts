@@ -47,7 +47,7 @@ function flowTask(type: 'flowTask' | 'flowTaskTool', prompt: string, options: ob
 		type: `n8n-nodes-flowtask.${type}`,
 		parameters: {
 			...{ resource: 'task', operation: 'run', workflowId },
-			options: { output: 'urls', overrideFields: { override }, ...options },
+			options: { output: 'urls', expert: { overrideFields: { override } }, ...options },
 		},
 		credentials: credentials(),
 	};

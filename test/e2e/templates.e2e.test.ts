@@ -133,14 +133,16 @@ describe('Image to image from a form', () => {
 					...hostedWorkflow(workflowId, imageToImage),
 					options: {
 						output: 'urls',
-						imageSlots: {
-							slot: [
-								{
-									nodeId: { __rl: true, mode: 'list', value: '10' },
-									source: 'binary',
-									binaryField: 'Picture',
-								},
-							],
+						expert: {
+							imageSlots: {
+								slot: [
+									{
+										nodeId: { __rl: true, mode: 'list', value: '10' },
+										source: 'binary',
+										binaryField: 'Picture',
+									},
+								],
+							},
 						},
 					},
 				},

@@ -255,13 +255,15 @@ const flowTask = (limits: Record<string, unknown> = {}): Step => ({
 		workflowId: { __rl: true, mode: 'id', value: workflowId },
 		workflowDefinition: exported,
 		options: {
-			overrideFields: {
-				override: [
-					{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'auto' },
-					{ nodeId: '3', parameter: 'steps', value: '={{ $json.steps }}', valueType: 'auto' },
-				],
+			expert: {
+				overrideFields: {
+					override: [
+						{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'auto' },
+						{ nodeId: '3', parameter: 'steps', value: '={{ $json.steps }}', valueType: 'auto' },
+					],
+				},
+				parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
 			},
-			parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
 		},
 		limits,
 	},

@@ -10,25 +10,38 @@ export function inGroups(parameters: INodeParameters, { properties }: INodeTypeD
 			const wanted: unknown[] = displayOptions?.show?.[key] ?? [parameters[key]];
 			return wanted.includes(parameters[key]);
 		});
-	const namesIn = (group: string): ReadonlySet<string> => {
-		const form = properties.find((one) => one.name === group && isShown(one));
-		return new Set(form?.options?.map(({ name }) => name));
-	};
-	const isOption = namesIn('options');
-	const isLimit = namesIn('limits');
-	const pick = (from: unknown, isWanted: (name: string) => boolean): INodeParameters =>
-		Object.fromEntries(
-			Object.entries(isJsonObject(from) ? from : {}).filter(([name]) => isWanted(name)),
-		) as INodeParameters;
+	const listOf = (group: string): readonly object[] =>
+		properties.find((one) => one.name === group && isShown(one))?.options ?? [];
+	const isOption = namesIn(listOf('options'));
+	const isExpert = namesIn(listOf('options').find((one) => 'name' in one && one.name === 'expert'));
+	const isLimit = namesIn(listOf('limits'));
+	const given: INodeParameters = { ...fields, ...objectOf(options), ...objectOf(limits) };
+	const expert = pick(given, (name) => isExpert.has(name));
 	return {
-		...pick(fields, (name) => !isOption.has(name) && !isLimit.has(name)),
+		...pick(fields, (name) => !isOption.has(name) && !isExpert.has(name) && !isLimit.has(name)),
 		options: {
 			...pick(fields, (name) => isOption.has(name)),
-			...pick(options, (name) => !isLimit.has(name)),
+			...pick(objectOf(options), (name) => !isLimit.has(name) && !isExpert.has(name)),
+			...(Object.keys(expert).length > 0 && { expert }),
 		},
 		limits: {
-			...pick({ ...fields, ...(isJsonObject(options) && options) }, (name) => isLimit.has(name)),
-			...pick(limits, () => true),
+			...pick(given, (name) => isLimit.has(name)),
+			...objectOf(limits),
 		},
 	};
+}
+
+/** The names of the options in a list, or of those that an option holds. */
+function namesIn(list: object | undefined): ReadonlySet<string> {
+	const options: unknown = list && 'options' in list ? list.options : list;
+	const entries: unknown[] = Array.isArray(options) ? options : [];
+	return new Set(entries.map((one) => (isJsonObject(one) && typeof one.name === 'string' ? one.name : '')));
+}
+
+function objectOf(value: unknown): INodeParameters {
+	return isJsonObject(value) ? (value as INodeParameters) : {};
+}
+
+function pick(from: INodeParameters, isWanted: (name: string) => boolean): INodeParameters {
+	return Object.fromEntries(Object.entries(from).filter(([name]) => isWanted(name)));
 }

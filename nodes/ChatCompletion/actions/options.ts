@@ -99,6 +99,7 @@ export const CHAT_OPTIONS = defineOptions({
 	seed: {
 		displayName: 'Seed',
 		name: 'seed',
+		isExpert: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: Number.MIN_SAFE_INTEGER, maxValue: Number.MAX_SAFE_INTEGER },
@@ -107,6 +108,7 @@ export const CHAT_OPTIONS = defineOptions({
 	stop: {
 		displayName: 'Stop Sequences',
 		name: 'stop',
+		isExpert: true,
 		type: 'string',
 		typeOptions: { multipleValues: true, multipleValueButtonText: 'Add Text' },
 		default: [],

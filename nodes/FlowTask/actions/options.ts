@@ -81,6 +81,7 @@ export const TASK_OPTIONS = defineOptions({
 	files: {
 		displayName: 'Files',
 		name: 'files',
+		isExpert: true,
 		type: 'options',
 		default: 'finalFiles',
 		options: [
@@ -92,6 +93,7 @@ export const TASK_OPTIONS = defineOptions({
 	includeRequest: {
 		displayName: 'Include Request',
 		name: 'includeRequest',
+		isExpert: true,
 		type: 'boolean',
 		default: false,
 		description:
@@ -151,6 +153,7 @@ export const TASK_OPTIONS = defineOptions({
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',
 		name: 'noProgressMinutes',
+		isExpert: true,
 		type: 'number',
 		default: 30,
 		typeOptions: { minValue: 0, maxValue: 10_080, numberPrecision: 2 },
@@ -159,6 +162,7 @@ export const TASK_OPTIONS = defineOptions({
 	onTimeout: {
 		displayName: 'On Timeout',
 		name: 'onTimeout',
+		isExpert: true,
 		type: 'options',
 		default: 'error',
 		options: [
@@ -191,6 +195,7 @@ export const TASK_OPTIONS = defineOptions({
 	outputNodes: {
 		displayName: 'Output Nodes',
 		name: 'outputNodes',
+		isExpert: true,
 		type: 'fixedCollection',
 		typeOptions: { multipleValues: true },
 		placeholder: 'Add output node',
@@ -242,10 +247,11 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: 'How the node follows a task. A lost WebSocket never fails a task: polling takes over.',
 	},
-	...recordOptions('flow_task_runs'),
+	recordLifetimeDays: { ...recordOptions('flow_task_runs').recordLifetimeDays, isExpert: true },
 	recordTasks: {
 		displayName: 'Record Tasks',
 		name: 'recordTasks',
+		isExpert: true,
 		type: 'options',
 		default: 'auto',
 		options: [
@@ -285,6 +291,7 @@ export const TASK_OPTIONS = defineOptions({
 	urlExpirePeriod: {
 		displayName: 'Link Validity (Seconds)',
 		name: 'urlExpirePeriod',
+		isExpert: true,
 		type: 'number',
 		default: 3_600,
 		typeOptions: { minValue: 60, maxValue: 31_536_000 },

@@ -66,7 +66,7 @@ export async function shownWorkflow(context: ILoadOptionsFunctions): Promise<Res
 	const saved = await savedInAccount(context);
 	const pasted = {
 		definition: context.getCurrentNodeParameter('workflowDefinition'),
-		view: context.getCurrentNodeParameter('options.parameterSpec'),
+		view: context.getCurrentNodeParameter('options.expert.parameterSpec'),
 	};
 	return findWorkflow(chosenText(context.getCurrentNodeParameter('workflowId')), pasted, () => saved);
 }

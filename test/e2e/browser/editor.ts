@@ -171,12 +171,18 @@ export class Editor {
 	}
 
 	/** Adds an option, for which older editors have a drop-down and newer ones a menu. */
-	async addOption(name: string): Promise<void> {
+	async addOption(name: string, menu = 'Add option'): Promise<void> {
 		const { page } = this;
-		const button = page.getByRole('button', { name: 'Add option', exact: true });
-		await page.getByTestId('collection-parameter-add').or(button).first().click();
+		const button = page.getByRole('button', { name: menu, exact: true });
+		await page.getByTestId('collection-parameter-add').filter({ hasText: menu }).or(button).first().click();
 		const entry = page.getByTestId('collection-parameter-option').filter({ hasText: name });
 		await page.getByRole('menuitem', { name, exact: true }).or(entry).filter({ visible: true }).click();
+	}
+
+	/** Adds an option from the list within the options. */
+	async addExpertOption(name: string): Promise<void> {
+		await this.addOption('Expert Options');
+		await this.addOption(name, 'Add expert option');
 	}
 
 	/** The notice that n8n shows in place of a list of inputs. */

@@ -3,7 +3,7 @@ import type { INodeParameters } from 'n8n-workflow';
 import imageToImage from '../../platform/workflows/image-to-image.json';
 import type { HarnessRun, ItemInput } from '../harness';
 import { PIXEL, sharedStage } from '../harness/stage';
-import { openStage } from './flowTask.fixture';
+import { openStage, text } from './flowTask.fixture';
 
 /* Rows of inputs that load an image. */
 
@@ -50,7 +50,7 @@ test('a row with a link uploads what it fetches', async () => {
 test('a row with anything else sends it as the ID of an image', async () => {
 	const { imageId } = (await stage.run([ITEM], uploadOf('photo'))).jsons()[0] ?? {};
 	stage.platform.resetBooks();
-	const run = await runRow(String(imageId));
+	const run = await runRow(text(imageId));
 	expect(run.error).toBeUndefined();
 	expect([sentImages(), run.hints()]).toEqual([[imageId], []]);
 	expect(stage.platform.books().requests.upload).toBe(0);

@@ -1,7 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
 import { SAVED_PREFIX } from '../../../shared/workflow/savedWorkflows';
-import { optionsCollection } from '../../../shared/form/options';
+import { optionGroups } from '../../../shared/form/options';
 import { definitionField } from '../workflowFields';
 import { SUBMITTED_OPTIONS } from './submitOptions';
 
@@ -48,7 +48,7 @@ const promptField: INodeProperties = {
  * Choosing a saved workflow changes it. Pasted text, which may be incomplete, changes it only while all rows are empty;
  * once a row has a value, the expression fails on purpose, and n8n leaves the rows alone.
  */
-const FORM_SOURCE = `={{ [String($parameter.workflowId?.value ?? '').startsWith('${SAVED_PREFIX}') ? $parameter.workflowId.value : Object.keys($parameter.overrides?.value ?? {}).length > 0 ? $jmespath() : JSON.stringify([$parameter.workflowDefinition, $parameter.options?.parameterSpec])] }}`;
+const FORM_SOURCE = `={{ [String($parameter.workflowId?.value ?? '').startsWith('${SAVED_PREFIX}') ? $parameter.workflowId.value : Object.keys($parameter.overrides?.value ?? {}).length > 0 ? $jmespath() : JSON.stringify([$parameter.workflowDefinition, $parameter.options?.expert?.parameterSpec])] }}`;
 
 const definitionFields: INodeProperties[] = [
 	// A workflow that is saved in the account needs no pasted definition.
@@ -85,7 +85,7 @@ export const SUBMITTED_FIELDS: readonly INodeProperties[] = [
 	workflowField,
 	promptField,
 	inputRows,
-	optionsCollection(SUBMITTED_OPTIONS),
+	...optionGroups(SUBMITTED_OPTIONS),
 ];
 
 export const submitForm: readonly INodeProperties[] = [

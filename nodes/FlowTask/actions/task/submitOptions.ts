@@ -67,6 +67,7 @@ export const SUBMITTED_OPTIONS = defineOptions({
 	imageSlots: {
 		displayName: 'Input Images',
 		name: 'imageSlots',
+		isExpert: true,
 		type: 'fixedCollection',
 		typeOptions: { multipleValues: true },
 		placeholder: 'Add input image',
@@ -84,6 +85,7 @@ export const SUBMITTED_OPTIONS = defineOptions({
 	overrideFields: {
 		displayName: 'Inputs by Node ID',
 		name: 'overrideFields',
+		isExpert: true,
 		type: 'fixedCollection',
 		typeOptions: { multipleValues: true },
 		placeholder: 'Add input to change',
@@ -147,6 +149,7 @@ export const SUBMITTED_OPTIONS = defineOptions({
 	prompt: {
 		displayName: 'Prompt (JSON)',
 		name: 'prompt',
+		isExpert: true,
 		type: 'json',
 		typeOptions: { rows: 6 },
 		default: '{}',
@@ -189,7 +192,7 @@ export const SUBMITTED_OPTIONS = defineOptions({
 		name: 'seedTargets',
 		type: 'resourceLocator',
 		default: { mode: 'list', value: '' },
-		displayOptions: { hide: { seedMode: ['keep'] } },
+		displayOptions: { show: { seedMode: ['fixed', 'increment', 'random'] } },
 		modes: [
 			{
 				displayName: 'From List',
@@ -216,6 +219,7 @@ export const SUBMIT_OPTIONS = defineOptions({
 	...SUBMITTED_OPTIONS,
 	parameterSpec: {
 		...viewField,
+		isExpert: true,
 		displayOptions: { hide: { '/workflowId': [{ _cnd: { startsWith: SAVED_PREFIX } }] } },
 	},
 	variants: {

@@ -57,7 +57,7 @@ export function readPrompt(
 
 function readFields(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
 	const fields: OverrideField[] = [];
-	const rows = objectsIn(context.getNodeParameter('options.overrideFields.override', itemIndex, []));
+	const rows = objectsIn(context.getNodeParameter('options.expert.overrideFields.override', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const field = readRow(row, index + 1);
 		if (!field.ok) return field;
@@ -79,11 +79,11 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 
 /** An empty field changes nothing, but an expression that returns nothing is a mistake. */
 function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: string): Result<Prompt> {
-	const entered: unknown = context.getNodeParameter('options.prompt', itemIndex, '', {
+	const entered: unknown = context.getNodeParameter('options.expert.prompt', itemIndex, '', {
 		rawExpressions: true,
 	});
 	if (entered === '') return ok({});
-	const value: unknown = context.getNodeParameter('options.prompt', itemIndex, '');
+	const value: unknown = context.getNodeParameter('options.expert.prompt', itemIndex, '');
 	const isBlank = typeof value === 'string' && !value.trim();
 	if (isBlank && typeof entered === 'string' && entered.startsWith('=')) {
 		return failInput(

@@ -68,7 +68,7 @@ function readOutputNodes(
 	{ context, workflows }: NodeRun,
 	itemIndex: number,
 ): Result<readonly OutputNode[] | undefined> {
-	const rows = objectsIn(context.getNodeParameter('options.outputNodes.node', itemIndex, []));
+	const rows = objectsIn(context.getNodeParameter('options.expert.outputNodes.node', itemIndex, []));
 	const wanted = rows.map(({ nodeId, field }) => ({
 		name: chosenText(nodeId),
 		field: enteredText(field) || 'data',
