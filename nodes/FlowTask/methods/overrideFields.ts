@@ -74,8 +74,8 @@ function readOffered(source: WorkflowSource) {
 }
 
 /** Which inputs the field "Prompt" fills, or why none: `Prompt fills text (6) and (15)`. */
-function promptNote({ filled, why }: PromptChoice): string {
-	if (filled.length === 0) return `Prompt fills nothing: ${why}`;
+function promptNote({ filled, brief }: PromptChoice): string {
+	if (filled.length === 0) return `Prompt fills nothing: ${brief}`;
 	const names = [...Map.groupBy(filled, ({ input }) => input.name)].map(
 		([name, inputs]) => `${name} ${inputs.map(({ node }) => `(${node.nodeId})`).join(' and ')}`,
 	);

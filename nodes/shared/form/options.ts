@@ -66,11 +66,12 @@ export function optionGroups<F extends Named<F, OptionField>>(
 	const shown = chosenFields(fields, names);
 	const limits = shown.filter(({ isLimit }) => isLimit === true);
 	const experts = shown.filter(({ isExpert }) => isExpert === true);
-	const others: OptionField[] = shown.filter((one) => !limits.includes(one) && !experts.includes(one));
-	if (experts.length > 0) {
-		others.push({ ...collectionOf('options.expert', 'Add expert option', experts), type: 'collection' });
-	}
+	const others = shown.filter((one) => !limits.includes(one) && !experts.includes(one));
 	const options = collectionOf('options', 'Add option', others);
+	if (experts.length > 0) {
+		// Last, because it is what a person looks for last.
+		options.options?.push(collectionOf('options.expert', 'Add expert option', experts));
+	}
 	return limits.length > 0 ? [options, collectionOf('limits', 'Add limit', limits)] : [options];
 }
 

@@ -117,7 +117,7 @@ test('a row has the form that n8n requires; numbers and switches start with the 
 			{
 				...common,
 				id: 'found',
-				displayName: 'Prompt fills nothing: the workflow has no input that is clearly its prompt · 4 inputs',
+				displayName: 'Prompt fills nothing: no clear prompt · 4 inputs',
 				type: 'jwt',
 				readOnly: true,
 				required: true,
