@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Locator } from 'playwright-core';
 import type { LocalPlatform } from '../platform';
 import type textToImage from '../platform/workflows/text-to-image.json';
+import { overrideFieldsOf } from '../../nodes/FlowTask/methods/overrideFields';
+import { BUILT_EXPORTS } from '../unit/FlowTask/exports.builder';
 import type { Editor } from './browser';
 import { docsImage } from './browser';
 import { inARow } from './chatWorkflows';
@@ -83,7 +85,9 @@ async function expectShown(line: Locator): Promise<void> {
 		isAbove: true,
 		isBelow: false,
 	});
-	const isCut = await line.evaluate((element) => element.scrollWidth > element.clientWidth);
+	const isCut = await line.evaluate((element) =>
+		[element, ...element.querySelectorAll('*')].some((one) => one.scrollWidth > one.clientWidth + 1),
+	);
 	expect(isCut).toBe(false);
 }
 
@@ -165,6 +169,17 @@ test('a newer export keeps what was filled in, and its new inputs are not sent',
 	await editor.executeStep();
 	expect(await editor.output.innerText()).toContain('image/png');
 	expect(platform.books().tasks.map(({ prompt }) => prompt)).toEqual([CHANGES]);
+});
+
+test('what was found in any export can be read below it without scrolling', async () => {
+	await editor.openWorkflow(await saveWorkflow('Ten exports', { 'Flow Task': { workflowId } }));
+	await editor.openNode('Flow Task');
+	for (const { source } of BUILT_EXPORTS.slice(0, 10)) {
+		await editor.paste('workflowDefinition', JSON.stringify(source, null, 2));
+		const { fields } = overrideFieldsOf({ workflowId, definition: source, view: '' });
+		const verdict = await editor.untilRow(fields[0]?.displayName ?? '');
+		await expectShown(verdict);
+	}
 });
 
 describe('an export pasted into a node', () => {

@@ -127,7 +127,7 @@ test(
 		await page.getByTestId('execute-workflow-button').first().click();
 		await page.getByText('Waiting for you to call the Test URL').first().waitFor();
 		const response = await callTestUrl('picture', secondPrompt);
-		expect(response.headers.get('content-type')).toBe('image/png');
+		if (response.headers.get('content-type') !== 'image/png') throw new Error(await response.text());
 		const { width, format } = await sharp(await response.arrayBuffer()).metadata();
 		expect({ width, format }).toEqual({ width: 512, format: 'png' });
 		await editor.canvasNode('Generate images').getByTestId('canvas-node-status-success').waitFor();

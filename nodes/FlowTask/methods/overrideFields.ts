@@ -69,8 +69,17 @@ function readOffered(source: WorkflowSource) {
 	const { inputs } = countsOf(definition.value);
 	return ok({
 		...formFields(definition.value, view.value),
-		found: `${promptNote(promptChoice(definition.value))} · ${count(inputs, 'input')}`,
+		found: foundNote(promptChoice(definition.value), inputs),
 	});
+}
+
+/** At 1280 pixels, n8n cuts off a longer line. */
+const LONGEST_LINE_CHARS = 56;
+
+function foundNote(choice: PromptChoice, inputs: number): string {
+	const prompt = promptNote(choice);
+	const all = `${prompt} · ${count(inputs, 'input')}`;
+	return all.length <= LONGEST_LINE_CHARS ? all : prompt;
 }
 
 /** Which inputs the field "Prompt" fills, or why none: `Prompt fills text (6) and (15)`. */

@@ -174,7 +174,9 @@ export class Editor {
 	async addOption(name: string, menu = 'Add option'): Promise<void> {
 		const { page } = this;
 		const button = page.getByRole('button', { name: menu, exact: true });
-		await page.getByTestId('collection-parameter-add').filter({ hasText: menu }).or(button).first().click();
+		const placeholder = page.getByPlaceholder(menu, { exact: true });
+		const select = page.getByTestId('collection-parameter-add').filter({ has: placeholder });
+		await select.or(button).first().click();
 		const entry = page.getByTestId('collection-parameter-option').filter({ hasText: name });
 		await page.getByRole('menuitem', { name, exact: true }).or(entry).filter({ visible: true }).click();
 	}

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 
+import { BUILT_EXPORTS } from '../exports.builder';
+import { PARTNER_EXPORTS, TEXT_EXPORTS } from '../exports.texts';
 import { overrideFieldsOf as fieldsOf } from '../../../../nodes/FlowTask/methods/overrideFields';
 import { deeplyNested, hostileSource } from '../hostileJson';
 
@@ -98,6 +100,15 @@ test.each<[string, Record<string, object>]>([
 	const [found] = overrideFieldsOf(source, '').fields;
 	// n8n does not require a value, because the mode is "map".
 	expect(found).toMatchObject({ displayName, readOnly: true, required: true });
+});
+
+test('the line fits into the form for any export', () => {
+	const lines = [...BUILT_EXPORTS, ...PARTNER_EXPORTS, ...TEXT_EXPORTS].map(
+		({ source }) => overrideFieldsOf(source, '').fields[0]?.displayName ?? '',
+	);
+	expect(lines.filter((line) => !line.startsWith('Prompt fills '))).toEqual([]);
+	expect(lines).toContain('Prompt fills wildcard_text (20), populated_text (20)');
+	expect(lines.filter((line) => line.length > 60)).toEqual([]);
 });
 
 test('each notice says what to do', () => {
