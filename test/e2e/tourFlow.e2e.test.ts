@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
+import imageToImage from '../platform/workflows/image-to-image.json';
 import type { Editor } from './browser';
 import { CredentialForm, docsImage, drawnWidth, NodePanel } from './browser';
 import { inARow } from './chatWorkflows';
@@ -230,6 +231,67 @@ test(
 		await editor.output.getByTestId('ndv-view-binary-data').waitFor();
 		expect(platform.books().tasks.map(({ prompt: sent }) => sent)).toEqual([promptOf(PROMPTS[1] ?? '')]);
 		expect(hands.actions).toBeLessThanOrEqual(8);
+		await editor.dismissMessages();
+		await editor.closeNode();
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	'an image-to-image workflow with two loaders takes at most 12 actions after a trigger',
+	async () => {
+		const loaders = {
+			...imageToImage,
+			'16': { inputs: { image: 'example.png' }, class_type: 'LoadImage', _meta: { title: 'Load Style' } },
+			'17': { ...imageToImage['11'], inputs: { ...imageToImage['11'].inputs, image: ['16', 0] } },
+			'18': { ...imageToImage['9'], inputs: { filename_prefix: 'style', images: ['17', 0] } },
+		};
+		const hosted = await platform.hostWorkflow(loaders, { workflowId: 'wf_2f81aa' });
+		const png = await sharp({ create: { width: 320, height: 240, channels: 3, background: '#2a6f97' } })
+			.png()
+			.toBuffer();
+		const photo = { data: png.toString('base64'), mimeType: 'image/png', fileName: 'harbour.png' };
+		const item = { json: { name: 'Harbour' }, binary: { photo } };
+		await editor.openWorkflow(await saveFlow('Two loaders', [item], []));
+		await page.getByTestId('execute-workflow-button').first().click();
+		await editor.canvasNode('Orders').getByTestId('canvas-node-status-success').waitFor();
+		await editor.dismissMessages();
+
+		const hands = new Hands();
+		const panel = await editor.addBehind('Orders');
+		hands.actions++;
+		let entry = panel.entry(FLOW_TASK);
+		await hands.act(async () => {
+			entry = await panel.find('flow task', FLOW_TASK);
+		});
+		await hands.act(async () => await entry.click());
+		await hands.act(async () => await panel.choice('Generate images').click());
+		await page.getByTestId('node-parameters').waitFor();
+		await hands.act(async () => await editor.chooseCredential(account.name));
+		await hands.act(async () => await editor.search('workflowId', hosted.workflowId, hosted.workflowId));
+		await hands.act(async () => await editor.paste('workflowDefinition', JSON.stringify(loaders)));
+		await page.getByTestId('add-fields-select').waitFor();
+		for (const [nodeId, title] of [
+			['10', 'Load Image'],
+			['16', 'Load Style'],
+		] as const) {
+			await hands.act(async () => {
+				await editor.openRowMenu();
+				await editor.addRow(
+					`image (${nodeId}), file field, link or image ID · ${title} – hosted: example.png`,
+				);
+			});
+			await hands.act(async () => await editor.type(`${nodeId}/image`, 'photo'));
+		}
+		await hands.act(async () => await editor.executeStep());
+		await editor.output.getByTestId('ndv-view-binary-data').first().waitFor();
+		expect(hands.actions).toBeLessThanOrEqual(12);
+		const { tasks, requests } = platform.books();
+		expect(requests.upload).toBe(1);
+		const imageId: unknown = expect.not.stringMatching(/^photo$/);
+		expect(tasks.map(({ prompt }) => prompt)).toMatchObject([
+			{ '10': { inputs: { image: imageId } }, '16': { inputs: { image: imageId } } },
+		]);
 		await editor.dismissMessages();
 		await editor.closeNode();
 	},

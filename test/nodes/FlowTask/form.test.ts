@@ -236,6 +236,21 @@ test('fields and JSON are checked, too, if the definition is given', async () =>
 	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: '42' } } }]);
 });
 
+test('the form, the rows by node ID and the JSON add to each other, but none sets what another one does', async () => {
+	const rows = form({ '3/steps': '25' }, { '3/steps': 'number' });
+	const override = [{ nodeId: '3', parameter: 'cfg', value: '6.5', valueType: 'auto' }];
+	const more = { overrideFields: { override }, promptText: 'an owl' };
+	const json = (inputs: object): string => JSON.stringify({ '3': { inputs } });
+	const joined = await stage.run(prompts(1), { ...rows, ...more, prompt: json({ denoise: 0.5 }) });
+	expect(joined.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([
+		{ '3': { inputs: { steps: 25, cfg: 6.5, denoise: 0.5 } }, '6': { inputs: { text: 'an owl' } } },
+	]);
+	const twice = await stage.run(prompts(1), { ...rows, ...more, prompt: json({ cfg: 7 }) });
+	expect(twice.error?.message).toBe('"Prompt (JSON)" sets "cfg" of node 3 a second time');
+	expect(sentPrompts()).toHaveLength(1);
+});
+
 test('an image for an input that does not exist is refused before it is uploaded', async () => {
 	const slot = [{ nodeId: '6', parameter: 'photo', source: 'url', url: 'http://127.0.0.1:9/x.png' }];
 	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
