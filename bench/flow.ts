@@ -88,13 +88,15 @@ export interface FlowTaskRun {
 	readonly count: number;
 	readonly label: string;
 	/** Parameters in addition to those of a batch with downloads, which otherwise keeps its defaults. */
-	readonly parameters?: Record<string, unknown>;
+	readonly parameters?: Record<string, unknown> & {
+		readonly options?: { readonly expert?: object; readonly output?: string };
+	};
 }
 
 export const FLOW_TASK = 'FlowTask';
 
 export async function flowTaskFlow(run: FlowTaskRun): Promise<WorkflowDocument> {
-	const { n8n, platform, customer, count, label, parameters } = run;
+	const { n8n, platform, customer, count, label, parameters: { options, ...parameters } = {} } = run;
 	const account = await n8n.client.createCredential('flowPlatformApi', `Platform ${label}`, {
 		apiKey: customer.apiKey,
 		baseUrl: platform.apiUrl,
@@ -107,8 +109,8 @@ export async function flowTaskFlow(run: FlowTaskRun): Promise<WorkflowDocument> 
 		typeVersion: 1,
 		parameters: {
 			...{ resource: 'task', operation: 'run', workflowId: customer.workflowId },
-			...{ overridesMode: 'fields', overrideFields: { override }, output: 'filePerItem' },
 			...parameters,
+			options: { ...options, expert: { overrideFields: { override }, ...options?.expert } },
 		},
 		credentials: { flowPlatformApi: { id: account.id, name: account.name } },
 	};

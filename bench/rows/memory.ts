@@ -1,7 +1,7 @@
 // Memory and growth: 200 large files, 10,000 tasks, and how time grows with their number.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { atMost, median, none, told, type Figure } from '../figures';
-import { FLOW_TASK, flowTaskFlow, promptFlow, runWell, type Step } from '../flow';
+import { FLOW_TASK, flowTaskFlow, promptFlow, runWell, type FlowTaskRun, type Step } from '../flow';
 import { INSPECTED, Inspector } from '../inspector';
 import { forgetPeak, MB, memoryOf } from '../processMeter';
 import type { Row, Stage } from '../stage';
@@ -23,16 +23,20 @@ const SETTLE_MS = 1_000;
 
 interface GrowthCase {
 	readonly name: string;
-	readonly parameters: Record<string, unknown>;
+	readonly parameters: NonNullable<FlowTaskRun['parameters']>;
 	/** Numbers of tasks, run one after another in a fresh n8n; memory is measured in the first run. */
 	readonly counts: readonly number[];
 }
 
-const BY_DEFAULT: GrowthCase = { name: 'default options', parameters: { output: 'urls' }, counts: [MANY] };
+const BY_DEFAULT: GrowthCase = {
+	name: 'default options',
+	parameters: { options: { output: 'urls' } },
+	counts: [MANY],
+};
 /** The node runs as fast as it can, which is harder than any real use. */
 const UNLIMITED: GrowthCase = {
 	name: 'no limit of requests',
-	parameters: { output: 'urls', limits: { requestsPerSecond: 0 } },
+	parameters: { options: { output: 'urls' }, limits: { requestsPerSecond: 0 } },
 	counts: [MANY, FEW],
 };
 

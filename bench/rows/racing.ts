@@ -34,8 +34,8 @@ export const racing: Row = {
 						{ nodeId: '6', parameter: 'text', value: '={{ $json.key }}', valueType: 'string' },
 					];
 					const step = flowTask('FlowTask', account, {
-						...{ operation: 'run', workflowId, output: 'urls' },
-						...{ overridesMode: 'fields', overrideFields: { override } },
+						...{ operation: 'run', workflowId },
+						options: { output: 'urls', expert: { overrideFields: { override } } },
 						limits: { idempotencyKey: '={{ $json.key }}' },
 					});
 					const service = batchService({ path: SERVICE, answers: 'lastNode', steps: [step] });

@@ -34,7 +34,7 @@ export const record: Row = {
 					const turns = ['never', 'always'] as const;
 					for (const recordTasks of pair % 2 === 0 ? [...turns].reverse() : turns) {
 						const label = `record ${recordTasks} ${pair}`;
-						const parameters = { options: { recordTasks } };
+						const parameters = { options: { expert: { recordTasks } } };
 						const flow = await flowTaskFlow({ n8n, platform, customer, count: TASKS, label, parameters });
 						walls[recordTasks].push((await runWell(n8n, flow)).wallMs);
 					}
@@ -71,7 +71,7 @@ async function operationsOf(
 	limits: Record<string, unknown>,
 ): Promise<number> {
 	const customer = await platform.customer();
-	const parameters = { output: 'urls', limits };
+	const parameters = { options: { output: 'urls' }, limits };
 	const run = await runWell(n8n, await flowTaskFlow({ n8n, platform, customer, count, label, parameters }));
 	const next = await runWell(n8n, promptFlow(1, `after ${label}`, []));
 	return Number(next.executionId) - Number(run.executionId) - 1;

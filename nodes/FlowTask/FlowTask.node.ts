@@ -34,16 +34,6 @@ export class FlowTask implements INodeType {
 			searchHint:
 				'Takes all items at once: pass the whole list to one node, without a loop around it. Run submits, waits and downloads, so no Wait node or polling is needed after it',
 		},
-		hints: [
-			{
-				// n8n shows no message of a node that was stopped, so this is shown beforehand.
-				message:
-					'Stopping does not cancel tasks: "Wait for Completion" collects their images. The Data Table flow_task_runs lists the tasks of runs of more than 10.',
-				displayCondition: "={{ $parameter.resource === 'task' && $parameter.operation === 'run' }}",
-				whenToDisplay: 'beforeExecution',
-				location: 'outputPane',
-			},
-		],
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: resourceProperties(),
 	};

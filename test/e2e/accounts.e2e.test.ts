@@ -74,7 +74,7 @@ async function serviceOf(path: string, step: Node): Promise<(items: object[]) =>
 }
 
 function images(name: string, account: SavedCredential, workflowId: string): Node {
-	const parameters = { output: 'urls', limits: { requestsPerSecond: 0 } };
+	const parameters = { options: { output: 'urls' }, limits: { requestsPerSecond: 0 } };
 	return pictures(name, account, workflowId, parameters, '={{ $json.key.say }}');
 }
 

@@ -61,15 +61,14 @@ export function pictures(
 	name: string,
 	account: SavedCredential,
 	workflowId: string,
-	parameters: Node['parameters'] = {},
+	{ options = {}, ...parameters }: Node['parameters'] & { options?: object } = {},
 	prompt = '={{ $json.key }}',
 ): Node {
 	const override = [{ nodeId: '6', parameter: 'text', value: prompt, valueType: 'string' }];
 	return flowTask(name, account, {
 		operation: 'run',
 		workflowId,
-		overridesMode: 'fields',
-		overrideFields: { override },
 		...parameters,
+		options: { expert: { overrideFields: { override } }, ...options },
 	});
 }

@@ -67,8 +67,8 @@ async function campaigns(n8n: RunningN8n, platform: LocalPlatform): Promise<Camp
 			name: 'tasks',
 			items: 1_000,
 			step: step('flowTask', key, {
-				...{ resource: 'task', operation: 'run', workflowId, output: 'urls' },
-				...{ overridesMode: 'fields', overrideFields: { override } },
+				...{ resource: 'task', operation: 'run', workflowId },
+				options: { output: 'urls', expert: { overrideFields: { override } } },
 			}),
 		},
 		{

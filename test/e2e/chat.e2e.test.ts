@@ -167,8 +167,7 @@ describe('another OpenAI-compatible server', () => {
 		const ask = chatCompletion(otherAccount, {
 			model: modelById('vendor/family_c-4.6'),
 			messages: asks(QUESTION),
-			stream: '={{ $json.body.stream }}',
-			options: { extraBody: '={{ $json.body.extraBody }}' },
+			options: { stream: '={{ $json.body.stream }}', extraBody: '={{ $json.body.extraBody }}' },
 		});
 		await publish(
 			inARow('Asks another server', [

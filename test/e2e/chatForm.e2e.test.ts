@@ -119,7 +119,7 @@ test('a tool is a row, and the resulting call is in the output', async () => {
 	await openChatNode({
 		model: modelById('plain-1'),
 		messages: asks('Where is my order A-1042? [tool: order_status {"order": "A-1042"}]'),
-		tools: { tool: [orderStatus] },
+		options: { tools: { tool: [orderStatus] } },
 	});
 	await editor.executeStep();
 	await editor.dismissMessages();
@@ -200,23 +200,15 @@ test('tools, their results and the tool choice are entered in the form', async (
 	for (const name of ['toolCalls', 'toolCallId']) await editor.field(name).first().waitFor();
 	expect([await editor.field('toolCalls').count(), await editor.field('toolCallId').count()]).toEqual([1, 1]);
 
+	await editor.addOption('Tools');
 	await editor.page.getByRole('button', { name: 'Add Tool', exact: true }).click();
 	await editor.type('name', 'get_order');
-	await addOption('Tool Choice');
+	await editor.addOption('Tool Choice');
 	await choose('toolChoice', 'One Tool');
-	await addOption('Tool to Call');
+	await editor.addOption('Tool to Call');
 	await editor.type('toolToCall', 'get_order');
 	expect(await editor.shown('toolToCall')).toBe('get_order');
 });
-
-/** Adds an option, for which older editors have a drop-down and newer ones a menu. */
-async function addOption(name: string): Promise<void> {
-	const { page } = editor;
-	const button = page.getByRole('button', { name: 'Add option', exact: true });
-	await page.getByTestId('collection-parameter-add').or(button).first().click();
-	const entry = page.getByTestId('collection-parameter-option').filter({ hasText: name });
-	await page.getByRole('menuitem', { name, exact: true }).or(entry).filter({ visible: true }).click();
-}
 
 test('an agent with the model and a tool looks as in the template', async () => {
 	await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('agent-pictures.json')));

@@ -19,10 +19,7 @@ test('a webhook call becomes one task, and its image is the answer', async () =>
 	const task = flowTask('Flow Task', account, {
 		operation: 'run',
 		workflowId,
-		overridesMode: 'fields',
-		overrideFields: { override },
-		seedMode: 'keep',
-		output: 'filePerItem',
+		options: { expert: { overrideFields: { override } }, seedMode: 'keep', output: 'filePerItem' },
 	});
 	const answer = {
 		name: 'Respond to Webhook',

@@ -2,8 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Locator } from 'playwright-core';
 import type { LocalPlatform } from '../platform';
 import type textToImage from '../platform/workflows/text-to-image.json';
+import { overrideFieldsOf } from '../../nodes/FlowTask/methods/overrideFields';
+import { BUILT_EXPORTS } from '../unit/FlowTask/exports.builder';
 import type { Editor } from './browser';
 import { docsImage } from './browser';
 import { inARow } from './chatWorkflows';
@@ -11,6 +14,8 @@ import type { RunningN8n, SavedCredential, SavedWorkflow, WorkflowDocument } fro
 import { editorStage, platformAccount } from './stage';
 
 const SAVE_DEADLINE_MS = 15_000;
+/** The height of the browser's window. */
+const WINDOW_HEIGHT = 900;
 const exported = readFileSync(join(__dirname, '..', 'platform', 'workflows', 'text-to-image.json'), 'utf8');
 
 let platform: LocalPlatform;
@@ -36,7 +41,10 @@ beforeEach(() => {
 });
 
 /** The titles of two rows, in the order of the list, not in the order in which they are added. */
-const TWO_ROWS = ['steps (3), from 1 to 150 · KSampler', 'sampler_name (3) · KSampler'];
+const TWO_ROWS = [
+	'steps (3), from 1 to 150 · KSampler – hosted: 20',
+	'sampler_name (3) · KSampler – hosted: euler',
+];
 const PROMPT_ROW = 'Prompt (6) · Positive Prompt · text – hosted: a red fox in a snow forest at sunrise';
 
 const SEED: unknown = expect.any(Number);
@@ -69,28 +77,43 @@ async function untilSaved({ id }: SavedWorkflow, check: (saved: WorkflowDocument
 	}
 }
 
+/** Expects a line to be on the screen without scrolling, as wide as it is. */
+async function expectShown(line: Locator): Promise<void> {
+	const { y = -1, height = 0 } = (await line.boundingBox()) ?? {};
+	expect({ y, isAbove: y > 0, isBelow: y + height > WINDOW_HEIGHT }).toEqual({
+		y,
+		isAbove: true,
+		isBelow: false,
+	});
+	const isCut = await line.evaluate((element) =>
+		[element, ...element.querySelectorAll('*')].some((one) => one.scrollWidth > one.clientWidth + 1),
+	);
+	expect(isCut).toBe(false);
+}
+
 test('a pasted export becomes rows, and changes in them reach the platform', async () => {
 	const view = platform.parameterView(workflowId);
 	await editor.openWorkflow(await saveWorkflow('Picture of the day', { 'Flow Task': {} }));
 	await editor.openNode('Flow Task');
-	await editor.search('workflowId', workflowId, 'Workflow with the ID');
+	await editor.search('workflowId', workflowId, workflowId);
 	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
 	await editor.paste('workflowDefinition', exported);
-	await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
+	await expectShown(await editor.untilRow('Prompt fills text (6) · 13 inputs'));
 	// The rows exist now; the parameter view adds their lists and ranges.
 	await editor.page.getByTestId('add-fields-select').waitFor();
+	await editor.addExpertOption('Parameter View');
 	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));
 
 	const offered = await editor.untilOffered(TWO_ROWS[0] ?? '');
 	expect(offered.slice(0, 3)).toEqual([
 		PROMPT_ROW,
 		'Negative prompt (7) · Negative Prompt · text – hosted: text, watermark',
-		'seed (3), 0 or more · KSampler',
+		'seed (3), 0 or more · KSampler – hosted: 156680208700286',
 	]);
 	expect(offered).toHaveLength(13);
-	await editor.addRow('sampler_name (3) · KSampler');
+	await editor.addRow(TWO_ROWS[1] ?? '');
 	await editor.openRowMenu();
-	await editor.addRow('steps (3), from 1 to 150 · KSampler');
+	await editor.addRow(TWO_ROWS[0] ?? '');
 	expect(await editor.rows()).toEqual(TWO_ROWS);
 	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['euler', '20']);
 
@@ -135,12 +158,28 @@ test('a newer export keeps what was filled in, and its new inputs are not sent',
 
 	// The new input has a row without a value.
 	await editor.untilRow('width (12) · Enlarge');
-	expect(await editor.rows()).toEqual([...TWO_ROWS, 'width (12) · Enlarge']);
+	const [steps = '', sampler] = TWO_ROWS;
+	expect(await editor.rows()).toEqual([
+		steps.replace('hosted: 20', 'hosted: 30'),
+		sampler,
+		'width (12) · Enlarge – hosted: 640',
+	]);
 	expect(await editor.shown('12/width')).toBe('');
 	expect([await editor.shown('3/sampler_name'), await editor.shown('3/steps')]).toEqual(['heun', '12']);
 	await editor.executeStep();
 	expect(await editor.output.innerText()).toContain('image/png');
 	expect(platform.books().tasks.map(({ prompt }) => prompt)).toEqual([CHANGES]);
+});
+
+test('what was found in any export can be read below it without scrolling', async () => {
+	await editor.openWorkflow(await saveWorkflow('Ten exports', { 'Flow Task': { workflowId } }));
+	await editor.openNode('Flow Task');
+	for (const { source } of BUILT_EXPORTS.slice(0, 10)) {
+		await editor.paste('workflowDefinition', JSON.stringify(source, null, 2));
+		const { fields } = overrideFieldsOf({ workflowId, definition: source, view: '' });
+		const verdict = await editor.untilRow(fields[0]?.displayName ?? '');
+		await expectShown(verdict);
+	}
 });
 
 describe('an export pasted into a node', () => {
@@ -227,9 +266,11 @@ describe('lists made from the export', () => {
 		const parameters = {
 			workflowId,
 			workflowDefinition: imageToImage,
-			seedMode: 'random',
-			imageSlots: { slot },
-			options: { outputNodes: { node: [{ field: 'data' }] } },
+			options: {
+				expert: { imageSlots: { slot }, outputNodes: { node: [{ field: 'data' }] } },
+				seedMode: 'random',
+				seedTargets: { __rl: true, mode: 'list', value: '' },
+			},
 		};
 		const saved = await saveWorkflow('Lists', { 'Flow Task': parameters });
 		await editor.openWorkflow(saved);
@@ -243,29 +284,28 @@ describe('lists made from the export', () => {
 		await editor.page.getByTestId('rlc-item').click();
 		await untilSaved(saved, ({ nodes }) => {
 			expect(nodes.find(({ name }) => name === 'Flow Task')?.parameters).toMatchObject({
-				options: { outputNodes: { node: [{ nodeId: { mode: 'list', value: '9' } }] } },
-				imageSlots: { slot: [{ nodeId: { mode: 'list', value: '10' } }] },
-				seedTargets: { mode: 'list', value: '3.seed' },
+				options: {
+					expert: {
+						outputNodes: { node: [{ nodeId: { mode: 'list', value: '9' } }] },
+						imageSlots: { slot: [{ nodeId: { mode: 'list', value: '10' } }] },
+					},
+					seedTargets: { mode: 'list', value: '3.seed' },
+				},
 			});
 		});
 	});
 
 	test('show IDs that were entered before the lists existed', async () => {
 		const slot = [{ nodeId: '10', source: 'url', url: 'https://example.com/a.png' }];
-		const parameters = { workflowId, seedMode: 'random', seedTargets: '3.seed', imageSlots: { slot } };
+		const parameters = {
+			workflowId,
+			options: { seedMode: 'random', seedTargets: '3.seed', expert: { imageSlots: { slot } } },
+		};
 		await editor.openWorkflow(await saveWorkflow('Entered IDs', { 'Flow Task': parameters }));
 		await editor.openNode('Flow Task');
 		const shown = (name: string) =>
 			editor.page.getByTestId(`resource-locator-${name}`).locator('input').last().inputValue();
 		expect([await shown('nodeId'), await shown('seedTargets')]).toEqual(['10', '3.seed']);
-	});
-
-	test('without an export, Seed Mode says what it needs', async () => {
-		await editor.openWorkflow(await saveWorkflow('No export', { 'Flow Task': { workflowId } }));
-		await editor.openNode('Flow Task');
-		await editor.openList('seedMode');
-		await editor.choose('Fixed');
-		await editor.page.getByText('cannot tell which inputs are seeds').waitFor();
 	});
 });
 
@@ -276,10 +316,13 @@ test('the panel reports values that do not fit, with advice, before anything is 
 	];
 	const parameters = {
 		workflowId,
-		overridesMode: 'fields',
-		overrideFields: { override },
 		workflowDefinition: exported,
-		parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+		options: {
+			expert: {
+				overrideFields: { override },
+				parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+			},
+		},
 	};
 	await editor.openWorkflow(await saveWorkflow('Values that do not fit', { 'Flow Task': parameters }));
 	await editor.openNode('Flow Task');

@@ -36,7 +36,7 @@ beforeAll(async () => {
 	({ platform } = stage);
 	const { workflowId } = await platform.hostWorkflow(textToImage);
 	const limits = { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 };
-	const step = pictures('Flow Task', account, workflowId, { output: 'urls', limits });
+	const step = pictures('Flow Task', account, workflowId, { options: { output: 'urls' }, limits });
 	const service = batchService({
 		...{ path: 'orders', answers: 'lastNode' },
 		steps: [{ ...step, onError: 'continueRegularOutput' }],
@@ -148,7 +148,7 @@ describe('without idempotency keys', () => {
 		timed = await serve('timed', 'onReceived', make, { executionTimeout: N8N_TIMEOUT_S });
 		const collect = flowTask('Collect', account, {
 			...{ operation: 'wait', taskSource: 'execution', executionId: '={{ $json.key }}' },
-			...{ output: 'urls', options: { recordTasks: 'always' } },
+			options: { output: 'urls', expert: { recordTasks: 'always' } },
 		});
 		await serve('collect', 'lastNode', collect);
 	}, START_DEADLINE_MS);

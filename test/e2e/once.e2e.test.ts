@@ -50,7 +50,7 @@ describe.each(HOSTS)('on %s', (host) => {
 		const { workflowId } = await platform.hostWorkflow(textToImage);
 		const limits = { idempotencyKey: '={{ $json.key }}', requestsPerSecond: 0 };
 		const prompt = '=a picture of {{ $json.key }}';
-		const step = pictures('Flow Task', account, workflowId, { output: 'urls', limits }, prompt);
+		const step = pictures('Flow Task', account, workflowId, { options: { output: 'urls' }, limits }, prompt);
 		const service = batchService({ path: NAME, answers: 'lastNode', steps: [step] });
 		await n8n.client.activate(await n8n.client.createWorkflow(service));
 	}, START_DEADLINE_MS);

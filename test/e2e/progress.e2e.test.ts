@@ -46,8 +46,8 @@ function flowTask(type: 'flowTask' | 'flowTaskTool', prompt: string, options: ob
 	return {
 		type: `n8n-nodes-flowtask.${type}`,
 		parameters: {
-			...{ resource: 'task', operation: 'run', workflowId, output: 'urls' },
-			...{ overridesMode: 'fields', overrideFields: { override }, options },
+			...{ resource: 'task', operation: 'run', workflowId },
+			options: { output: 'urls', expert: { overrideFields: { override } }, ...options },
 		},
 		credentials: credentials(),
 	};

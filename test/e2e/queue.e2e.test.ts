@@ -311,7 +311,7 @@ onQueue('main and two workers', () => {
 		async () => {
 			platform.resetBooks();
 			const path = `${NAME}_many`;
-			const steps = [images('Flow Task', { output: 'urls' })];
+			const steps = [images('Flow Task', { options: { output: 'urls' } })];
 			await publish(batchService({ path, answers: 'lastNode', steps }));
 			const keys = keysOf('order', AT_ONCE);
 			const before = takenUp().flat();

@@ -131,10 +131,19 @@ describe('Image to image from a form', () => {
 			fields: {
 				'Repaint the picture': {
 					...hostedWorkflow(workflowId, imageToImage),
-					imageSlots: {
-						slot: [
-							{ nodeId: { __rl: true, mode: 'list', value: '10' }, source: 'binary', binaryField: 'Picture' },
-						],
+					options: {
+						output: 'urls',
+						expert: {
+							imageSlots: {
+								slot: [
+									{
+										nodeId: { __rl: true, mode: 'list', value: '10' },
+										source: 'binary',
+										binaryField: 'Picture',
+									},
+								],
+							},
+						},
 					},
 				},
 			},

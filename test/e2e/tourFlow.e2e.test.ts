@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
+import imageToImage from '../platform/workflows/image-to-image.json';
 import type { Editor } from './browser';
 import { CredentialForm, docsImage, drawnWidth, NodePanel } from './browser';
 import { inARow } from './chatWorkflows';
@@ -94,12 +95,12 @@ test(
 
 		const panel = await editor.addBehind('Webhook');
 		await (await panel.find('picture', FLOW_TASK)).click();
-		await panel.choice('Run image workflow').waitFor();
+		await panel.choice('Generate images').waitFor();
 		await docsImage(page, 'search', { x: 400, y: 0, width: 880, height: 720 });
-		await panel.choice('Run image workflow').click();
+		await panel.choice('Generate images').click();
 		await page.getByTestId('node-parameters').waitFor();
 		await editor.chooseCredential(account.name);
-		await editor.search('workflowId', workflowId, 'Workflow with the ID');
+		await editor.search('workflowId', workflowId, workflowId);
 		await editor.paste('workflowDefinition', exported);
 
 		await page.getByTestId('add-fields-select').waitFor();
@@ -127,10 +128,10 @@ test(
 		await page.getByTestId('execute-workflow-button').first().click();
 		await page.getByText('Waiting for you to call the Test URL').first().waitFor();
 		const response = await callTestUrl('picture', secondPrompt);
-		expect(response.headers.get('content-type')).toBe('image/png');
+		if (response.headers.get('content-type') !== 'image/png') throw new Error(await response.text());
 		const { width, format } = await sharp(await response.arrayBuffer()).metadata();
 		expect({ width, format }).toEqual({ width: 512, format: 'png' });
-		await editor.canvasNode('Run image workflow').getByTestId('canvas-node-status-success').waitFor();
+		await editor.canvasNode('Generate images').getByTestId('canvas-node-status-success').waitFor();
 		const { tasks, leaks } = platform.books();
 		expect(tasks.map(({ prompt }) => prompt)).toEqual(PROMPTS.slice(0, 2).map(promptOf));
 		expect(leaks).toEqual([]);
@@ -168,10 +169,10 @@ test(
 			entry = await panel.find('flow task', FLOW_TASK);
 		});
 		await hands.act(async () => await entry.click());
-		await hands.act(async () => await panel.choice('Run image workflow').click());
+		await hands.act(async () => await panel.choice('Generate images').click());
 		await page.getByTestId('node-parameters').waitFor();
 		await hands.act(async () => await editor.chooseCredential(account.name));
-		await hands.act(async () => await editor.search('workflowId', workflowId, 'Workflow with the ID'));
+		await hands.act(async () => await editor.search('workflowId', workflowId, workflowId));
 		await hands.act(async () => await editor.paste('workflowDefinition', exported));
 		// The panel need not be reopened: the rows are there, so the node knows the prompt.
 		await page.getByTestId('add-fields-select').waitFor();
@@ -217,12 +218,12 @@ test(
 			entry = await panel.find('flow task', FLOW_TASK);
 		});
 		await hands.act(async () => await entry.click());
-		await hands.act(async () => await panel.choice('Run image workflow').click());
+		await hands.act(async () => await panel.choice('Generate images').click());
 		await page.getByTestId('node-parameters').waitFor();
 		await hands.act(async () => await editor.chooseCredential(account.name));
 		await hands.act(async () => await editor.search('workflowId', '', SAVED));
 		await page.getByTestId('add-fields-select').waitFor();
-		await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
+		await editor.untilRow('Prompt fills text (6) · 13 inputs');
 		expect(await editor.field('workflowDefinition').count()).toBe(0);
 		await hands.act(async () => await editor.type('promptText', PROMPTS[1] ?? ''));
 		await docsImage(page, 'saved-workflow');
@@ -230,6 +231,67 @@ test(
 		await editor.output.getByTestId('ndv-view-binary-data').waitFor();
 		expect(platform.books().tasks.map(({ prompt: sent }) => sent)).toEqual([promptOf(PROMPTS[1] ?? '')]);
 		expect(hands.actions).toBeLessThanOrEqual(8);
+		await editor.dismissMessages();
+		await editor.closeNode();
+	},
+	TEST_DEADLINE_MS,
+);
+
+test(
+	'an image-to-image workflow with two loaders takes at most 12 actions after a trigger',
+	async () => {
+		const loaders = {
+			...imageToImage,
+			'16': { inputs: { image: 'example.png' }, class_type: 'LoadImage', _meta: { title: 'Load Style' } },
+			'17': { ...imageToImage['11'], inputs: { ...imageToImage['11'].inputs, image: ['16', 0] } },
+			'18': { ...imageToImage['9'], inputs: { filename_prefix: 'style', images: ['17', 0] } },
+		};
+		const hosted = await platform.hostWorkflow(loaders, { workflowId: 'wf_2f81aa' });
+		const png = await sharp({ create: { width: 320, height: 240, channels: 3, background: '#2a6f97' } })
+			.png()
+			.toBuffer();
+		const photo = { data: png.toString('base64'), mimeType: 'image/png', fileName: 'harbour.png' };
+		const item = { json: { name: 'Harbour' }, binary: { photo } };
+		await editor.openWorkflow(await saveFlow('Two loaders', [item], []));
+		await page.getByTestId('execute-workflow-button').first().click();
+		await editor.canvasNode('Orders').getByTestId('canvas-node-status-success').waitFor();
+		await editor.dismissMessages();
+
+		const hands = new Hands();
+		const panel = await editor.addBehind('Orders');
+		hands.actions++;
+		let entry = panel.entry(FLOW_TASK);
+		await hands.act(async () => {
+			entry = await panel.find('flow task', FLOW_TASK);
+		});
+		await hands.act(async () => await entry.click());
+		await hands.act(async () => await panel.choice('Generate images').click());
+		await page.getByTestId('node-parameters').waitFor();
+		await hands.act(async () => await editor.chooseCredential(account.name));
+		await hands.act(async () => await editor.search('workflowId', hosted.workflowId, hosted.workflowId));
+		await hands.act(async () => await editor.paste('workflowDefinition', JSON.stringify(loaders)));
+		await page.getByTestId('add-fields-select').waitFor();
+		for (const [nodeId, title] of [
+			['10', 'Load Image'],
+			['16', 'Load Style'],
+		] as const) {
+			await hands.act(async () => {
+				await editor.openRowMenu();
+				await editor.addRow(
+					`image (${nodeId}), file field, link or image ID · ${title} – hosted: example.png`,
+				);
+			});
+			await hands.act(async () => await editor.type(`${nodeId}/image`, 'photo'));
+		}
+		await hands.act(async () => await editor.executeStep());
+		await editor.output.getByTestId('ndv-view-binary-data').first().waitFor();
+		expect(hands.actions).toBeLessThanOrEqual(12);
+		const { tasks, requests } = platform.books();
+		expect(requests.upload).toBe(1);
+		const imageId: unknown = expect.not.stringMatching(/^photo$/);
+		expect(tasks.map(({ prompt }) => prompt)).toMatchObject([
+			{ '10': { inputs: { image: imageId } }, '16': { inputs: { image: imageId } } },
+		]);
 		await editor.dismissMessages();
 		await editor.closeNode();
 	},
@@ -253,15 +315,18 @@ const flowTask = (limits: Record<string, unknown> = {}): Step => ({
 	type: FLOW_TASK,
 	parameters: {
 		workflowId: { __rl: true, mode: 'id', value: workflowId },
-		overridesMode: 'fields',
-		overrideFields: {
-			override: [
-				{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'auto' },
-				{ nodeId: '3', parameter: 'steps', value: '={{ $json.steps }}', valueType: 'auto' },
-			],
-		},
 		workflowDefinition: exported,
-		parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+		options: {
+			expert: {
+				overrideFields: {
+					override: [
+						{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'auto' },
+						{ nodeId: '3', parameter: 'steps', value: '={{ $json.steps }}', valueType: 'auto' },
+					],
+				},
+				parameterSpec: JSON.stringify(platform.parameterView(workflowId)),
+			},
+		},
 		limits,
 	},
 	credentials: { flowPlatformApi: { id: account.id, name: account.name } },
@@ -361,7 +426,7 @@ test(
 		await editor.openWorkflow(await n8n.client.createWorkflow(readTemplate('image-batch.json')));
 		await editor.openNode('Make the pictures');
 		await editor.chooseCredential(account.name);
-		await editor.search('workflowId', workflowId, 'Workflow with the ID');
+		await editor.search('workflowId', workflowId, workflowId);
 		await editor.paste('workflowDefinition', exported);
 		await editor.closeNode();
 		await page.getByTestId('execute-workflow-button').first().click();

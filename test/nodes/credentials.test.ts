@@ -10,7 +10,7 @@ afterAll(async () => {
 	await harness.close();
 });
 
-const PROMPT = { overridesMode: 'json', prompt: '{}', workflowId: 'wf' };
+const PROMPT = { workflowId: 'wf' };
 const MESSAGES = { messages: { message: [{ role: 'user', content: 'x' }] } };
 
 describe.each([

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import type { INodeProperties } from 'n8n-workflow';
 import { sublimeSearch } from '@n8n/utils/search/sublime-search';
 import { describedNode, findFiles, packageRoot, readManifest } from './packageFiles';
 
@@ -131,16 +132,25 @@ describe('dist', () => {
 	});
 });
 
+function isCollection(field: object): field is INodeProperties {
+	return 'type' in field && field.type === 'collection';
+}
+
 it('no form shows more than twelve options in one list', () => {
+	/** The lists among fields, and those within them. */
+	const listsIn = (fields: readonly object[], node: string): Array<{ list: string; count: number }> =>
+		fields.filter(isCollection).flatMap(({ displayName, options = [] }) => [
+			{
+				list: `${node}: ${displayName}`,
+				// The others appear once the option that they belong to has been added.
+				count: options.filter((option) => !('displayOptions' in option && option.displayOptions?.show))
+					.length,
+			},
+			...listsIn(options, node),
+		]);
 	const lists = manifest.n8n.nodes.flatMap((path) => {
 		const { displayName, properties } = describedNode(path);
-		return properties
-			.filter(({ type }) => type === 'collection')
-			.map(({ displayName: list, options = [] }) => ({
-				list: `${displayName}: ${list}`,
-				// The others appear once the option that they belong to has been added.
-				count: options.filter((option) => !('displayOptions' in option)).length,
-			}));
+		return listsIn(properties, displayName);
 	});
 	expect(lists.length).toBeGreaterThan(12);
 	expect(lists.filter(({ count }) => count > 12)).toEqual([]);

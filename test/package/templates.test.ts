@@ -45,7 +45,7 @@ const TO_FILL_IN: Readonly<Record<string, readonly string[]>> = {
 	'chat-tool.json': ['Answer: Model', 'Ask: Model'],
 	'image-batch.json': ['Make the pictures: Workflow'],
 	'image-review.json': ['Make the pictures: Workflow'],
-	'image-to-image-form.json': ['Repaint the picture: Node', 'Repaint the picture: Workflow'],
+	'image-to-image-form.json': ['Repaint the picture: Workflow'],
 	'long-render.json': ['Submit: Workflow'],
 	'mcp-server.json': ['Submit a picture: Workflow'],
 	'submit-now-collect-later.json': ['Submit: Workflow'],
@@ -139,13 +139,19 @@ describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 			const options = fields
 				.filter((field) => field.name === 'options')
 				.flatMap((field) => field.options ?? []);
-			const given = parameters.options;
-			const set = typeof given === 'object' && given !== null ? Object.keys(given) : [];
+			const experts = options.flatMap((option) =>
+				option.name === 'expert' && 'options' in option ? (option.options ?? []) : [],
+			);
+			const keysOf = (value: unknown) =>
+				typeof value === 'object' && value !== null ? Object.entries(value) : [];
+			const given = keysOf(parameters.options);
+			const inExpert = keysOf(Object.fromEntries(given).expert);
 			return [
 				...Object.keys(parameters).filter(
 					(key) => !TOOL_FIELDS.includes(key) && !fields.some((field) => field.name === key),
 				),
-				...set.filter((key) => !options.some((option) => option.name === key)).map((key) => `options.${key}`),
+				...given.map(([key]) => key).filter((key) => !options.some((option) => option.name === key)),
+				...inExpert.map(([key]) => key).filter((key) => !experts.some((option) => option.name === key)),
 			].map((key) => `${name}: ${key}`);
 		});
 		expect(unknown).toEqual([]);

@@ -2,7 +2,6 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { modelField } from '../../shared/chat/models';
 import { reasoningFormFields, reasoningSentField } from '../../shared/chat/reasoningForm';
-import { simplifyField } from '../../shared/form/simplifyField';
 import { optionGroups } from '../../shared/form/options';
 import { CHAT_OPTIONS } from './options';
 
@@ -72,7 +71,8 @@ const messageRows: INodeProperties = {
 	typeOptions: { multipleValues: true, sortable: true },
 	placeholder: 'Add Message',
 	default: { message: [{ role: 'user', content: '' }] },
-	displayOptions: { show: { messagesMode: ['rows'] } },
+	// n8n hides a field by an option only in its editor: in an execution, hidden rows keep their values and are not read.
+	displayOptions: { hide: { '/options.messagesJson': [{ _cnd: { exists: true } }] } },
 	options: [
 		{
 			displayName: 'Message',
@@ -128,89 +128,12 @@ const messageRows: INodeProperties = {
 	description: 'The conversation, oldest message first',
 };
 
-const toolsField: INodeProperties = {
-	displayName: 'Tools',
-	name: 'tools',
-	type: 'fixedCollection',
-	typeOptions: { multipleValues: true, sortable: true },
-	placeholder: 'Add Tool',
-	default: {},
-	options: [
-		{
-			displayName: 'Tool',
-			name: 'tool',
-			values: [
-				{
-					displayName: 'Name',
-					name: 'name',
-					type: 'string',
-					required: true,
-					default: '',
-					placeholder: 'e.g. get_order',
-					description: 'The name by which the model calls the tool: letters, digits and underscores',
-				},
-				{
-					displayName: 'Description',
-					name: 'description',
-					type: 'string',
-					typeOptions: { rows: 2 },
-					default: '',
-					placeholder: 'e.g. Looks up an order by its number',
-					description: 'What the tool does and when to call it, written for the model',
-				},
-				{
-					displayName: 'Parameters (JSON Schema)',
-					name: 'parameters',
-					type: 'json',
-					typeOptions: { rows: 5 },
-					default: '{\n  "type": "object",\n  "properties": {},\n  "required": []\n}',
-					description: 'The arguments of the tool, e.g. "properties": { "order_id": { "type": "string" } }',
-				},
-			],
-		},
-	],
-	description:
-		'Tools that the model may call. The model only asks: its calls are in the output field toolCalls, and the workflow carries them out.',
-};
-
 /** The form, in the order in which an operator fills it in. */
 export const chatFields: readonly INodeProperties[] = [
 	reasoningSentField,
 	modelField,
-	{
-		displayName: 'Messages As',
-		name: 'messagesMode',
-		type: 'options',
-		noDataExpression: true,
-		default: 'rows',
-		options: [
-			{ name: 'Form', value: 'rows', description: 'One row per message' },
-			{ name: 'JSON', value: 'json', description: 'An array of messages, e.g. from another node' },
-		],
-		description: 'How to enter the conversation',
-	},
 	messageRows,
-	{
-		displayName: 'Messages',
-		name: 'messagesJson',
-		type: 'json',
-		default:
-			'[\n  { "role": "system", "content": "Be brief." },\n  { "role": "user", "content": "Hello" }\n]',
-		typeOptions: { rows: 6 },
-		displayOptions: { show: { messagesMode: ['json'] } },
-		description:
-			'An array of messages with role and content, oldest first. Content is text, or an array of text and image parts.',
-	},
 	...reasoningFormFields,
-	toolsField,
-	{
-		displayName: 'Stream',
-		name: 'stream',
-		type: 'boolean',
-		default: true,
-		description:
-			'Whether to read the answer as it is written. A streaming chat or webhook shows it at once, and long reasoning is not cut off.',
-	},
 	{
 		displayName: 'Response Format',
 		name: 'responseFormat',
@@ -258,6 +181,5 @@ export const chatFields: readonly INodeProperties[] = [
 		],
 		description: 'What to do with an answer that is not the requested JSON',
 	},
-	simplifyField,
 	...optionGroups(CHAT_OPTIONS),
 ];

@@ -30,7 +30,7 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 	if (!format.ok) return format;
 	const messages = await readMessages(context, itemIndex, options.value.maxImageBytes);
 	if (!messages.ok) return messages;
-	const toolRows = objectsIn(context.getNodeParameter('tools.tool', itemIndex, []));
+	const toolRows = objectsIn(context.getNodeParameter('options.tools.tool', itemIndex, []));
 	const tools = toolFields(toolRows, options.value.toolChoice, options.value.toolToCall);
 	if (!tools.ok) return tools;
 	const onInvalidJson = readChoice(
@@ -47,7 +47,7 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 	const body = chatBody({
 		messages: messages.value,
 		reasoning: reasoning.value,
-		stream: booleanOf(context.getNodeParameter('stream', itemIndex)) !== false,
+		stream: booleanOf(context.getNodeParameter('options.stream', itemIndex, true)) !== false,
 		includeUsage,
 		format: format.value,
 		sampling,
@@ -60,7 +60,7 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 		format: format.value,
 		reasoning: reasoning.value.choice,
 		onInvalidJson: onInvalidJson.value,
-		simplify: booleanOf(context.getNodeParameter('simplify', itemIndex)) !== false,
+		simplify: booleanOf(context.getNodeParameter('options.simplify', itemIndex, true)) !== false,
 		options: options.value,
 	});
 }
@@ -81,8 +81,9 @@ async function readMessages(
 	itemIndex: number,
 	maxImageBytes: number,
 ): Promise<Result<Json[]>> {
-	if (context.getNodeParameter('messagesMode', itemIndex) === 'json') {
-		return messagesFromJson(context.getNodeParameter('messagesJson', itemIndex));
+	const json = 'options.messagesJson';
+	if (context.getNodeParameter(json, itemIndex, '', { rawExpressions: true }) !== '') {
+		return messagesFromJson(context.getNodeParameter(json, itemIndex));
 	}
 	const readFile: ReadFile = async (field) =>
 		await readBinaryField(context, itemIndex, field, maxImageBytes, 'Max Image Size (MB)');

@@ -6,6 +6,7 @@ import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { textOf, textOrNumber } from '../../shared/text/textOf';
 import { samplingOptions } from '../../shared/chat/samplingForm';
+import { QUESTION_OPTIONS } from './questionOptions';
 
 const MS_PER_SECOND = 1_000;
 const BYTES_PER_MB = 1024 * 1024;
@@ -98,6 +99,7 @@ export const CHAT_OPTIONS = defineOptions({
 	seed: {
 		displayName: 'Seed',
 		name: 'seed',
+		isExpert: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: Number.MIN_SAFE_INTEGER, maxValue: Number.MAX_SAFE_INTEGER },
@@ -106,6 +108,7 @@ export const CHAT_OPTIONS = defineOptions({
 	stop: {
 		displayName: 'Stop Sequences',
 		name: 'stop',
+		isExpert: true,
 		type: 'string',
 		typeOptions: { multipleValues: true, multipleValueButtonText: 'Add Text' },
 		default: [],
@@ -165,6 +168,7 @@ export const CHAT_OPTIONS = defineOptions({
 		description: 'The name of the tool that the model must call',
 	},
 	...samplingOptions,
+	...QUESTION_OPTIONS,
 });
 
 const { concurrency, requestsPerSecond, tokenBudget, ...OF_ITEM } = CHAT_OPTIONS;

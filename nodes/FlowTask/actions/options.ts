@@ -15,7 +15,7 @@ const BYTES_PER_MB = 1024 * 1024;
 
 const CHAT_LINK_SECONDS = 86_400;
 
-/** Options that are read per item, so that a bad value in the first item does not fail the others. */
+/** Options of the run that are read per item, so that a bad value in the first item does not fail the others. */
 const PER_ITEM = ['fileName', 'idempotencyKey', 'outputNodes', 'previewRequest'];
 
 /** The options that apply to the whole run. 0 = no limit or forever. */
@@ -26,7 +26,12 @@ export function readRunOptions(context: IExecuteFunctions): Result<TaskRunOption
 }
 
 function checkOptions(context: IExecuteFunctions) {
-	const { given, groupOf } = enteredOptions(context, 0, TASK_OPTIONS, (name) => !PER_ITEM.includes(name));
+	const { given, groupOf } = enteredOptions(
+		context,
+		0,
+		TASK_OPTIONS,
+		(name) => name in TASK_OPTIONS && !PER_ITEM.includes(name),
+	);
 	// People open links in a chat later than the next node does.
 	const forChat = isTool(context.getNode()) || given.streamProgress === true;
 	// Without a key, a wrong lifetime does not matter.
@@ -57,7 +62,7 @@ function checkOptions(context: IExecuteFunctions) {
 	});
 }
 
-/** No option is part of the request, so a retry with other options continues with the tasks of earlier tries. */
+/** None of these options is part of the request, so a retry with other options continues with the tasks of earlier tries. */
 export const TASK_OPTIONS = defineOptions({
 	...idempotencyFields({
 		key: 'Identifies this image, e.g. by an order number. Every item with the same key, in any execution, gets the existing task, unless that task failed or the key expired. Keys are kept in the Data Table flow_task_ledger.',
@@ -77,6 +82,7 @@ export const TASK_OPTIONS = defineOptions({
 	files: {
 		displayName: 'Files',
 		name: 'files',
+		isExpert: true,
 		type: 'options',
 		default: 'finalFiles',
 		options: [
@@ -88,10 +94,11 @@ export const TASK_OPTIONS = defineOptions({
 	includeRequest: {
 		displayName: 'Include Request',
 		name: 'includeRequest',
+		isExpert: true,
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to add the request body to the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
+			'Whether to add the request body to the output, as "request". To make the same image again, use it as "Prompt (JSON)", with the seed mode Keep.',
 	},
 	maxTasksPerDay: {
 		displayName: 'Limit per Day',
@@ -147,6 +154,7 @@ export const TASK_OPTIONS = defineOptions({
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',
 		name: 'noProgressMinutes',
+		isExpert: true,
 		type: 'number',
 		default: 30,
 		typeOptions: { minValue: 0, maxValue: 10_080, numberPrecision: 2 },
@@ -155,6 +163,7 @@ export const TASK_OPTIONS = defineOptions({
 	onTimeout: {
 		displayName: 'On Timeout',
 		name: 'onTimeout',
+		isExpert: true,
 		type: 'options',
 		default: 'error',
 		options: [
@@ -176,6 +185,7 @@ export const TASK_OPTIONS = defineOptions({
 	outputNodes: {
 		displayName: 'Output Nodes',
 		name: 'outputNodes',
+		isExpert: true,
 		type: 'fixedCollection',
 		typeOptions: { multipleValues: true },
 		placeholder: 'Add output node',
@@ -227,10 +237,11 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: 'How the node follows a task. A lost WebSocket never fails a task: polling takes over.',
 	},
-	...recordOptions('flow_task_runs'),
+	recordLifetimeDays: { ...recordOptions('flow_task_runs').recordLifetimeDays, isExpert: true },
 	recordTasks: {
 		displayName: 'Record Tasks',
 		name: 'recordTasks',
+		isExpert: true,
 		type: 'options',
 		default: 'auto',
 		options: [
@@ -270,6 +281,7 @@ export const TASK_OPTIONS = defineOptions({
 	urlExpirePeriod: {
 		displayName: 'Link Validity (Seconds)',
 		name: 'urlExpirePeriod',
+		isExpert: true,
 		type: 'number',
 		default: 3_600,
 		typeOptions: { minValue: 60, maxValue: 31_536_000 },

@@ -10,11 +10,11 @@ import { submit } from './task/submit.operation';
 import { wait } from './task/wait.operation';
 import { save } from './workflow/save.operation';
 
-/** Both the form and the routing are built from this. */
+/** Both the form and the routing are built from this, and n8n lists the actions in this order: the usual ones first. */
 const RESOURCES = [
-	{ value: 'file', name: 'File', operations: [download], mostUsed: download },
+	{ value: 'task', name: 'Task', operations: [run, submit, wait, get], mostUsed: run },
 	{ value: 'image', name: 'Image', operations: [upload], mostUsed: upload },
-	{ value: 'task', name: 'Task', operations: [get, run, submit, wait], mostUsed: run },
+	{ value: 'file', name: 'File', operations: [download], mostUsed: download },
 	{ value: 'workflow', name: 'Workflow', operations: [save], mostUsed: save },
 ];
 

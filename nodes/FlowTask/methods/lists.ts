@@ -30,7 +30,7 @@ export function workflowChoices(names: readonly string[], filter: string): INode
 		.filter((name) => contains(name, filter))
 		.map((name) => ({ name, value: `${SAVED_PREFIX}${name}` }));
 	const id = filter.trim();
-	if (id) return [...choices, { name: `Workflow with the ID "${id}"`, value: id }];
+	if (id) return [...choices, { name: id, value: id }];
 	return choices.length > 0 ? choices : [{ name: NOTHING_SAVED, value: '' }];
 }
 
@@ -66,7 +66,7 @@ export async function shownWorkflow(context: ILoadOptionsFunctions): Promise<Res
 	const saved = await savedInAccount(context);
 	const pasted = {
 		definition: context.getCurrentNodeParameter('workflowDefinition'),
-		view: context.getCurrentNodeParameter('parameterSpec'),
+		view: context.getCurrentNodeParameter('options.expert.parameterSpec'),
 	};
 	return findWorkflow(chosenText(context.getCurrentNodeParameter('workflowId')), pasted, () => saved);
 }

@@ -35,7 +35,7 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 	if (fields.length === 0) {
 		return notice('This workflow has no input that can be set: all its inputs come from other nodes.');
 	}
-	const more = `${leftOut} more inputs are not listed: set them by "Node ID and Parameter"`;
+	const more = `${leftOut} more inputs are not listed: set them in the option "Inputs by Node ID"`;
 	return {
 		fields: [
 			// A required row is shown as soon as the form is loaded; in the resource mapper's mode "map" it needs no value.
@@ -50,7 +50,7 @@ const NOTHING_PASTED =
 	'To see the workflow\'s inputs here, choose a saved workflow, or paste the API-format export into "Workflow Definition" above. If they do not appear, close this node and open it again.';
 
 const NOTHING_SAVED =
-	'This workflow was saved without its export, so its inputs are not known here. Save it again with the export ("Workflow" > "Save"), or set "Change Inputs By" to Node ID and Parameter.';
+	'This workflow was saved without its export, so its inputs are not known here. Save it again with the export ("Workflow" > "Save"), or use the option "Inputs by Node ID".';
 
 function complaining(
 	{ message, advice }: Failure,
@@ -66,18 +66,29 @@ function readOffered(source: WorkflowSource) {
 	if (!definition.ok) return definition;
 	const view = readParameterView(source.view);
 	if (!view.ok) return view;
-	const { nodes, inputs, prompts } = countsOf(definition.value);
-	const counts = [count(nodes, 'node'), count(inputs, 'input'), count(prompts, 'prompt')];
+	const { inputs } = countsOf(definition.value);
 	return ok({
 		...formFields(definition.value, view.value),
-		found: `Found: ${counts.join(', ')}; ${promptNote(promptChoice(definition.value))}`,
+		found: foundNote(promptChoice(definition.value), inputs),
 	});
 }
 
-/** Which inputs the field "Prompt" fills, or why none. */
-function promptNote({ filled, why }: PromptChoice): string {
-	if (filled.length === 0) return `"Prompt" fills nothing: ${why}`;
-	return `"Prompt" fills ${filled.map(({ node, input }) => `${input.name} (${node.nodeId})`).join(', ')}`;
+/** At 1280 pixels, n8n cuts off a longer line. */
+const LONGEST_LINE_CHARS = 56;
+
+function foundNote(choice: PromptChoice, inputs: number): string {
+	const prompt = promptNote(choice);
+	const all = `${prompt} · ${count(inputs, 'input')}`;
+	return all.length <= LONGEST_LINE_CHARS ? all : prompt;
+}
+
+/** Which inputs the field "Prompt" fills, or why none: `Prompt fills text (6) and (15)`. */
+function promptNote({ filled, brief }: PromptChoice): string {
+	if (filled.length === 0) return `Prompt fills nothing: ${brief}`;
+	const names = [...Map.groupBy(filled, ({ input }) => input.name)].map(
+		([name, inputs]) => `${name} ${inputs.map(({ node }) => `(${node.nodeId})`).join(' and ')}`,
+	);
+	return `Prompt fills ${names.join(', ')}`;
 }
 
 function count(number: number, noun: string): string {

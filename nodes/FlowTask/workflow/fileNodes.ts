@@ -1,4 +1,5 @@
-import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
+import { isWebAddress } from '../../shared/text/webAddress';
+import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import type { ParameterSpec, ParameterView } from '../../shared/workflow/parameterView';
 import { graphOf, sourceOf } from '../graph/links';
 import { isFileInput } from '../graph/names';
@@ -23,6 +24,13 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 		return [{ value: nodeId, name, order: 2 * Number(!files.includes('image')) + Number(isFed) }];
 	});
 	return loaders.sort((one, other) => one.order - other.order).map(({ name, value }) => ({ name, value }));
+}
+
+/** Whether an input takes an uploaded image or another file; one that is hosted with a link takes links as they are. */
+export function isImageInput(node: DefinitionNode, input: DefinitionInput): boolean {
+	const takesLink =
+		/url$/i.test(input.name) || (typeof input.value === 'string' && isWebAddress(input.value));
+	return isFileInput(input) && !takesLink && !savesFiles(node);
 }
 
 /** What an input accepts. For a file, the view lists old ones, although newer uploads are accepted, too. */

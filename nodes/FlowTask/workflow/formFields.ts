@@ -3,7 +3,7 @@ import type { INodePropertyOptions, ResourceMapperField } from 'n8n-workflow';
 import { excerpt, isJsonObject, jsonText, type Json } from '../../shared/text/json';
 import { isLongInteger, type WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView, type Scalar } from '../../shared/workflow/parameterView';
-import { specOf } from './fileNodes';
+import { isImageInput, specOf } from './fileNodes';
 import { findSeeds } from '../graph/foundSeeds';
 import type { GraphInput } from '../graph/links';
 import { isSeedName } from '../graph/names';
@@ -83,6 +83,9 @@ const RANK_NAMES: Partial<Record<RankedInput['rank'], string>> = {
 	seed: 'Seed',
 };
 
+/** What a row of an image accepts. */
+const IMAGE_VALUES = 'file field, link or image ID';
+
 /** The panel cuts off long titles, so what distinguishes rows comes first. */
 function fieldOf(
 	{ node, input }: GraphInput,
@@ -94,14 +97,17 @@ function fieldOf(
 	const spec = specOf(view, node.nodeId, name);
 	// The export's own value is always an option: n8n refuses to publish a workflow with a value that is not listed.
 	const options = spec?.list?.length ? fieldOptions([...spec.list, value]) : [];
-	const range = options.length === 0 ? describeSpec(spec) : '';
+	const accepted = isImageInput(node, input) ? IMAGE_VALUES : describeSpec(spec);
+	const range = options.length === 0 ? accepted : '';
 	const type = options.length > 0 ? 'options' : typeOf(value);
 	const defaultValue = defaultOf(type, value);
+	// A structure is readable only in the row itself.
+	const isShown = typeof value === 'object' && defaultValue !== undefined;
 	const origin = rankName === undefined ? node.title : `${node.title} · ${name}`;
 	const label = `${rankName ?? name} (${shownId})${range && `, ${range}`} · ${origin}`;
 	return {
 		id: fieldId(node.nodeId, name),
-		displayName: `${label}${defaultValue === undefined ? hostedNote(value) : ''}`,
+		displayName: `${label}${isShown ? '' : hostedNote(value)}`,
 		type,
 		...(options.length > 0 && { options }),
 		...(defaultValue !== undefined && { defaultValue }),
@@ -125,7 +131,7 @@ function shortIds(nodeIds: readonly string[]): ReadonlyMap<string, string> {
 	return shown;
 }
 
-/** Ends a row's title with the hosted value, because n8n shows nothing but the title of a row without a default. */
+/** Ends a row's title with the hosted value, because the menu of rows shows nothing but titles. */
 function hostedNote(value: Json): string {
 	if (value === null) return '';
 	if (typeof value === 'string' && !value.trim()) return `${HOSTED}empty`;

@@ -39,7 +39,7 @@ export function inputName(nodeId: string, parameter: string): string {
 	return `"${parameter}" of node ${nodeId}`;
 }
 
-/** One row of "Inputs to Change", entered by node ID and parameter. */
+/** One row of "Inputs by Node ID". */
 export interface OverrideField {
 	readonly nodeId: string;
 	readonly parameter: string;
@@ -62,7 +62,7 @@ export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt>
 	}
 	if (complaints.length === 0) return ok(withInputs({}, [...inputs.values()]));
 	return failInput(
-		`"Inputs to Change" cannot be sent: ${complaints.join('; ')}`,
+		`"Inputs by Node ID" cannot be sent: ${complaints.join('; ')}`,
 		`Correct ${complaints.length === 1 ? 'this row' : 'these rows'} in the node. Nothing was submitted for this item.`,
 	);
 }

@@ -31,6 +31,8 @@ export interface PromptChoice {
 	readonly between: readonly GraphInput[];
 	/** Why nothing is filled; ends a sentence. */
 	readonly why: string;
+	/** The same, in as few words as a line of the form holds. */
+	readonly brief: string;
 }
 
 /** What flows into the prompts of nodes that make pictures or sounds themselves, and into encoders of unknown use. */
@@ -96,26 +98,28 @@ export function choosePrompt({ texts, writers }: TextFlow, all: readonly GraphIn
 		const { title, nodeId } = writer.node;
 		return nothing(
 			`its text comes from ${title} (node ${nodeId})${writer.seesPicture ? ', which looks at an image' : ''}`,
+			`its text comes from node ${nodeId}`,
 		);
 	}
 	const best = preferredByName(candidates.filter(({ score }) => score === most));
 	const [chosen, ...rivals] = best.map(({ inputs }) => inputs);
 	const [main] = chosen ?? [];
-	if (!chosen || !main) return nothing(NONE);
+	if (!chosen || !main) return nothing(NONE, 'no clear prompt');
 	if (rivals.length > 0) {
 		const between = best.flatMap(({ inputs }) => inputs.slice(0, 1));
 		return {
 			filled: [],
 			between,
 			why: `each of these can be the prompt: ${listed(between)}`,
+			brief: `${between.length} texts can be the prompt`,
 		};
 	}
 	if (isSchedule(main.input.value)) {
-		return nothing(`${inputTitle(main)} takes a list of texts by frame, not one text`);
+		return nothing(`${inputTitle(main)} takes a list of texts by frame, not one text`, 'texts by frame');
 	}
 	const isChosen = new Set(chosen.map(({ input }) => input));
 	const copies = all.filter((one) => !isChosen.has(one.input) && isCopy(one, main));
-	return { filled: [...chosen, ...copies], between: [], why: '' };
+	return { filled: [...chosen, ...copies], between: [], why: '', brief: '' };
 }
 
 /** An error names at most this many inputs, and says how many more there are. */
@@ -127,8 +131,8 @@ function listed(inputs: readonly GraphInput[]): string {
 	return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-function nothing(why: string): PromptChoice {
-	return { filled: [], between: [], why };
+function nothing(why: string, brief: string): PromptChoice {
+	return { filled: [], between: [], why, brief };
 }
 
 /** The name of an input with its node's title: `Subject (node 5) · value`. */

@@ -81,7 +81,7 @@ export function withPromptText(
 	if (!definition) {
 		return failInput(
 			'"Prompt" cannot be sent: the node does not know which input of the workflow is its prompt',
-			'Paste the API-format export into "Workflow Definition", or choose a workflow that was saved with it. Without the export, set "Change Inputs By" to "Node ID and Parameter" and enter the prompt there. Nothing was submitted for this item.',
+			'Paste the API-format export into "Workflow Definition", or choose a workflow that was saved with it. Without the export, clear "Prompt" and enter its text in the option "Inputs by Node ID". Nothing was submitted for this item.',
 		);
 	}
 	const { filled, between, why } = promptChoice(definition);
@@ -99,8 +99,8 @@ export function withPromptText(
 	const { node, input } = target;
 	if (valueIn(prompt, node.nodeId, input.name) !== undefined) {
 		return failInput(
-			`"Prompt" and "Inputs to Change" both set "${input.name}" of node ${node.nodeId}`,
-			'Clear one of them. Nothing was submitted for this item.',
+			`"Prompt" and another field or option both set ${inputName(node.nodeId, input.name)}`,
+			'Clear one of them: "Prompt", the row in "Inputs to Change", or the option. Nothing was submitted for this item.',
 		);
 	}
 	const free = others.filter((one) => valueIn(prompt, one.node.nodeId, one.input.name) === undefined);

@@ -30,16 +30,22 @@ export const modelField: INodeProperties = {
 	default: { mode: 'id', value: '' },
 	required: true,
 	modes: [
-		{ displayName: 'By ID', name: 'id', type: 'string', placeholder: 'e.g. vendor/model-4.6' },
 		{
 			displayName: 'From List',
 			name: 'list',
 			type: 'list',
 			typeOptions: { searchListMethod: 'searchModels', searchable: true },
 		},
+		{
+			displayName: 'By ID',
+			name: 'id',
+			type: 'string',
+			placeholder: 'e.g. vendor/model-4.6',
+			hint: "As the platform's console shows it",
+		},
 	],
 	description:
-		'The model\'s ID as the platform\'s console shows it. Only some deployments list their models; for those, set "Models Path" in the credential.',
+		'The model that answers. Only some deployments list their models; for those, set "Models Path" in the credential.',
 };
 
 /** The models of the deployment, if it lists them; nothing is requested unless a path is set (§1.10). */

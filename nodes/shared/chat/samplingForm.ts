@@ -5,6 +5,7 @@ export const samplingOptions = defineOptions({
 	frequencyPenalty: {
 		displayName: 'Frequency Penalty',
 		name: 'frequencyPenalty',
+		isExpert: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
@@ -31,6 +32,7 @@ export const samplingOptions = defineOptions({
 	presencePenalty: {
 		displayName: 'Presence Penalty',
 		name: 'presencePenalty',
+		isExpert: true,
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: -2, maxValue: 2, numberPrecision: 2 },
@@ -39,6 +41,7 @@ export const samplingOptions = defineOptions({
 	reasoningSplit: {
 		displayName: 'Separate Reasoning',
 		name: 'reasoningSplit',
+		isExpert: true,
 		type: 'boolean',
 		default: false,
 		description:
@@ -55,6 +58,7 @@ export const samplingOptions = defineOptions({
 	topP: {
 		displayName: 'Top P',
 		name: 'topP',
+		isExpert: true,
 		type: 'number',
 		default: 1,
 		typeOptions: { minValue: 0, maxValue: 1, numberPrecision: 2 },

@@ -14,6 +14,8 @@ interface OptionFacts extends INodeProperties {
 	whenAbsent?: number;
 	/** Whether the option limits a run's cost or speed; such options are in "Cost and Speed". */
 	isLimit?: boolean;
+	/** Whether few people need it; such options are in "Expert Options", a list within the options. */
+	isExpert?: boolean;
 	/** Whether 0 removes the limit on what a run may cost, so that no other value may become 0. */
 	isBudget?: boolean;
 }
@@ -38,10 +40,17 @@ export function defineOptions<F extends Named<F, OptionField>>(fields: F): F {
 	return fields;
 }
 
-/** The parameters that hold options, and their labels. */
-const GROUPS = { options: 'Options', limits: 'Cost and Speed' } as const;
+/** The paths of the parameters that hold options, and their labels. */
+const GROUPS = {
+	options: 'Options',
+	'options.expert': 'Expert Options',
+	limits: 'Cost and Speed',
+} as const;
 
-/** The "Options" collection with the named fields, or with all fields; limits are included. */
+/** The option that holds others. */
+const EXPERT = 'expert';
+
+/** The "Options" collection with the named fields, or with all fields; those of other groups are included. */
 export function optionsCollection<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
@@ -49,15 +58,21 @@ export function optionsCollection<F extends Named<F, OptionField>>(
 	return collectionOf('options', 'Add option', chosenFields(fields, names));
 }
 
-/** The collections "Options" and "Cost and Speed", with the named fields or with all fields. */
+/** The collections "Options", with "Expert Options" in it, and "Cost and Speed", with the named fields or with all. */
 export function optionGroups<F extends Named<F, OptionField>>(
 	fields: F,
 	names?: ReadonlyArray<keyof F>,
 ): INodeProperties[] {
 	const shown = chosenFields(fields, names);
-	const others = shown.filter(({ isLimit }) => isLimit !== true);
 	const limits = shown.filter(({ isLimit }) => isLimit === true);
-	return [collectionOf('options', 'Add option', others), collectionOf('limits', 'Add limit', limits)];
+	const experts = shown.filter(({ isExpert }) => isExpert === true);
+	const others = shown.filter((one) => !limits.includes(one) && !experts.includes(one));
+	const options = collectionOf('options', 'Add option', others);
+	if (experts.length > 0) {
+		// Last, because it is what a person looks for last.
+		options.options?.push(collectionOf('options.expert', 'Add expert option', experts));
+	}
+	return limits.length > 0 ? [options, collectionOf('limits', 'Add limit', limits)] : [options];
 }
 
 function chosenFields<F extends Named<F, OptionField>>(fields: F, names?: ReadonlyArray<keyof F>) {
@@ -65,13 +80,13 @@ function chosenFields<F extends Named<F, OptionField>>(fields: F, names?: Readon
 }
 
 function collectionOf(
-	name: keyof typeof GROUPS,
+	path: keyof typeof GROUPS,
 	placeholder: string,
 	fields: readonly OptionField[],
 ): INodeProperties {
 	return {
-		displayName: GROUPS[name],
-		name,
+		displayName: GROUPS[path],
+		name: path.split('.').at(-1) ?? path,
 		type: 'collection',
 		placeholder,
 		default: {},
@@ -84,6 +99,7 @@ function withoutFacts(option: OptionField): INodeProperties {
 	const field = { ...option };
 	delete field.whenAbsent;
 	delete field.isLimit;
+	delete field.isExpert;
 	delete field.isBudget;
 	return field;
 }
@@ -104,6 +120,7 @@ export function enteredOptions(
 	for (const [group, label] of Object.entries(GROUPS)) {
 		const entered: unknown = context.getNodeParameter(group, itemIndex, {}, { rawExpressions: true });
 		for (const [name, raw] of Object.entries(isJsonObject(entered) ? entered : {})) {
+			if (name === EXPERT) continue;
 			labels.set(name, label);
 			const value = isEvaluated(name) ? context.getNodeParameter(`${group}.${name}`, itemIndex, '') : raw;
 			given[name] = fields[name]?.type === 'boolean' ? (booleanOf(value) ?? value) : value;

@@ -111,18 +111,18 @@ export class Editor {
 		await this.choose(name);
 	}
 
-	/** Replaces the content of a code field from the clipboard. */
+	/** Replaces the content of a long text or of a code field from the clipboard. */
 	async paste(parameter: string, text: string): Promise<void> {
-		await this.field(parameter).locator('.cm-content').click();
+		await this.longText(parameter).click();
 		await this.page.keyboard.press('ControlOrMeta+A');
 		await this.page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
 		await this.page.keyboard.press('ControlOrMeta+V');
 		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
-	/** Empties a code field, as a person does before pasting. */
+	/** Empties a long text or a code field, as a person does before pasting. */
 	async clear(parameter: string): Promise<void> {
-		await this.field(parameter).locator('.cm-content').click();
+		await this.longText(parameter).click();
 		await this.page.keyboard.press('ControlOrMeta+A');
 		await this.page.keyboard.press('Delete');
 	}
@@ -170,6 +170,23 @@ export class Editor {
 		await this.page.waitForTimeout(TAKEN_OVER_AFTER_MS);
 	}
 
+	/** Adds an option, for which older editors have a drop-down and newer ones a menu. */
+	async addOption(name: string, menu = 'Add option'): Promise<void> {
+		const { page } = this;
+		const button = page.getByRole('button', { name: menu, exact: true });
+		const placeholder = page.getByPlaceholder(menu, { exact: true });
+		const select = page.getByTestId('collection-parameter-add').filter({ has: placeholder });
+		await select.or(button).first().click();
+		const entry = page.getByTestId('collection-parameter-option').filter({ hasText: name });
+		await page.getByRole('menuitem', { name, exact: true }).or(entry).filter({ visible: true }).click();
+	}
+
+	/** Adds an option from the list within the options. */
+	async addExpertOption(name: string): Promise<void> {
+		await this.addOption('Expert Options');
+		await this.addOption(name, 'Add expert option');
+	}
+
 	/** The notice that n8n shows in place of a list of inputs. */
 	get rowsNotice(): Locator {
 		return this.page.getByTestId('empty-fields-notice');
@@ -178,16 +195,18 @@ export class Editor {
 	/** The titles of the rows in a list of inputs. */
 	async rows(): Promise<string[]> {
 		const container = this.page.getByTestId('mapping-fields-container');
-		const labels = container.getByTestId('input-label').filter({ hasText: '·' });
+		const labels = container.getByTestId('input-label').filter({ hasText: '·', hasNotText: /^Prompt fills/ });
 		await labels.first().waitFor();
 		// The buttons of the row under the mouse are next to its title.
 		return (await labels.allInnerTexts()).map((text) => text.trim().split('\n', 1)[0] ?? '');
 	}
 
 	/** Waits for a row; rows are drawn at once, and again when n8n has reloaded the list. */
-	async untilRow(title: string): Promise<void> {
+	async untilRow(title: string): Promise<Locator> {
 		const container = this.page.getByTestId('mapping-fields-container');
-		await container.getByTestId('input-label').filter({ hasText: title }).waitFor();
+		const row = container.getByTestId('input-label').filter({ hasText: title });
+		await row.waitFor();
+		return row;
 	}
 
 	/** Opens the menu of inputs that can be added. @returns the entries */
@@ -273,6 +292,10 @@ export class Editor {
 		await this.page.mouse.move((start.x + end.x) / 2, start.y + 60, { steps: 8 });
 		await this.page.mouse.move(end.x, end.y, { steps: 8 });
 		await this.page.mouse.up();
+	}
+
+	private longText(parameter: string): Locator {
+		return this.field(parameter).locator('.cm-content, textarea').first();
 	}
 
 	private visibleOptions(): Locator {

@@ -4,7 +4,7 @@ import { deeplyNested } from '../../unit/FlowTask/hostileJson';
 import { sharedStage } from '../harness/stage';
 import { hostileBodies, RAW_ERROR } from './hostileBodies';
 import { CONTINUE } from './chat.fixture';
-import { openScriptedChat } from './scriptedServer';
+import { openScriptedChat, QUESTION } from './scriptedServer';
 
 /* Misbehaving platforms: whatever they answer, the node outputs an item or a readable error. */
 
@@ -88,7 +88,7 @@ test.each([
 
 test('without Continue On Fail, the error has its class and the item index', async () => {
 	chat.server.answer = (_body, response) => response.writeHead(200).end('{"choices":5}');
-	const run = await chat.ask({ messagesMode: 'json', limits: { retries: 0 } });
+	const run = await chat.ask({ ...QUESTION, limits: { retries: 0 } });
 	expect(run.error).toMatchObject({ name: 'NodeApiError', context: { itemIndex: 0 } });
 });
 
@@ -129,7 +129,7 @@ test('an endless answer is ended after half an hour if no timeout is set', async
 		});
 	};
 	try {
-		const run = await chat.ask({ messagesMode: 'json', limits: { idleTimeoutSeconds: 86_400 } });
+		const run = await chat.ask({ ...QUESTION, limits: { idleTimeoutSeconds: 86_400 } });
 		expect(run.error?.message).toMatch(/did not end before the timeout/);
 		expect(written).toBeGreaterThanOrEqual(10);
 	} finally {
@@ -222,7 +222,7 @@ test.each([
 		};
 		const account = { apiKey: 'sk-0123456789abcdef', busyCodes };
 		const limits = { retries: 2 };
-		const run = await chat.ask({ messagesMode: 'json', stream: false, limits }, { account });
+		const run = await chat.ask({ ...QUESTION, stream: false, limits }, { account });
 		expect(chat.server.requests).toHaveLength(sent);
 		expect(run.status).toBe(status);
 	},

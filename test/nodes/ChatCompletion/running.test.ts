@@ -130,7 +130,6 @@ test('sends messages from the form and from JSON, with images from files and URL
 		],
 	});
 	await stage.run([{ json: { all: [{ role: 'user', content: 'hi' }] } }], {
-		messagesMode: 'json',
 		messagesJson: '={{ $json.all }}',
 	});
 	expect(stage.platform.books().chats[1]?.body.messages).toEqual([{ role: 'user', content: 'hi' }]);

@@ -47,6 +47,9 @@ export interface ScriptedChat extends ChatStage {
 	ask(parameters?: INodeParameters, settings?: NodeSettings, items?: ItemInput[]): Promise<HarnessRun>;
 }
 
+/** Asks without reading the item. */
+export const QUESTION = { messagesJson: '[{ "role": "user", "content": "Hello" }]' };
+
 export async function openScriptedChat(): Promise<ScriptedChat> {
 	const stage = await openChatStage();
 	const { close } = stage;
@@ -54,7 +57,7 @@ export async function openScriptedChat(): Promise<ScriptedChat> {
 	return Object.assign(stage, {
 		server,
 		ask: async (
-			parameters: INodeParameters = { messagesMode: 'json' },
+			parameters: INodeParameters = QUESTION,
 			settings: NodeSettings = {},
 			items: ItemInput[] = [{}],
 		) => {

@@ -3,7 +3,7 @@ import type { INodeParameters } from 'n8n-workflow';
 import type { JsonObject } from '../../../nodes/shared/text/json';
 import { stopwatch, type HarnessRun } from '../harness';
 import { sayings, sharedStage } from '../harness/stage';
-import { openScriptedChat, writePieces } from './scriptedServer';
+import { openScriptedChat, QUESTION, writePieces } from './scriptedServer';
 import { STREAM_FORMS, type StreamForm } from './streamForms';
 import { CONTINUE } from './chat.fixture';
 
@@ -88,7 +88,7 @@ test('closes a connection on which nothing more arrives', async () => {
 		response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
 		response.write('data: {"choices":[{"delta":{"content":"x"}}]}\n\n');
 	};
-	const run = await chat.ask({ messagesMode: 'json', limits: { idleTimeoutSeconds: 3 } });
+	const run = await chat.ask({ ...QUESTION, limits: { idleTimeoutSeconds: 3 } });
 	expect(run.error?.message).toBe('The answer broke off after 1 characters: the connection went silent');
 	expect(run.error?.context).toMatchObject({ content: 'x', itemIndex: 0 });
 	while (closed < 1) await new Promise((resolve) => setTimeout(resolve, 10));

@@ -142,7 +142,6 @@ describe('tool calls of streams', () => {
 		const messages: JsonObject[] = [{ role: 'user', content: 'Go' }];
 		for (const turn of [1, 2, 3]) {
 			const run = await chat.ask({
-				messagesMode: 'json',
 				messagesJson: JSON.stringify(messages),
 				simplify: false,
 			});

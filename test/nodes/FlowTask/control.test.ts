@@ -74,7 +74,7 @@ test('reports an unknown ID alongside the known ones', async () => {
 
 /** Runs agents one after another; each calls the same tool once with the same arguments. */
 async function runAsTool(parameters = {}, settings = {}, agents = ['Agent']): ReturnType<Stage['run']> {
-	const own = { resource: 'task', operation: 'run', workflowId: stage.workflowId, overridesMode: 'fields' };
+	const own = { resource: 'task', operation: 'run', workflowId: stage.workflowId };
 	const type = 'n8n-nodes-flowtask.flowTaskTool';
 	const tool = { name: 'Pictures', type, parameters: { ...own, ...parameters }, ...settings };
 	return await stage.runWorkflow(toolOf(tool, agents));

@@ -76,7 +76,7 @@ test('does not count a refused submit, and uploads no image for items over the l
 		...{ json: { prompt: 'a cat' } },
 		binary: { data: { data: Buffer.from('GIF89a').toString('base64'), mimeType: 'image/gif' } },
 	};
-	const slot = { nodeId: '6', parameter: 'text', source: 'binary', binaryPropertyName: 'data' };
+	const slot = { nodeId: '10', parameter: 'image', source: 'binary', binaryPropertyName: 'data' };
 	const over = await stage.run([image], { ...limit(2), imageSlots: { slot: [slot] } });
 	expect(over.error?.message).toContain('"Limit per Day" allows 2 tasks');
 	expect(stage.platform.books().requests.upload).toBe(0);

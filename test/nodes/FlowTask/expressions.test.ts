@@ -64,7 +64,7 @@ test.each<[string, INodeParameters, string]>([
 				override: [{ nodeId: '6', parameter: 'text', value: 'x', valueType: "={{ 'text' }}" }],
 			},
 		},
-		'The "Type" of row 1 of "Inputs to Change" must be auto, string, number, boolean or json',
+		'The "Type" of row 1 of "Inputs by Node ID" must be auto, string, number, boolean or json',
 	],
 	[
 		'option',

@@ -20,12 +20,12 @@ test('names files after the prompt and the item, however the prompt is entered',
 	const entered = [
 		{},
 		{
-			overridesMode: 'json',
+			overrideFields: {},
 			prompt: '={{ { "7": { inputs: { text: "blurry" } }, "6": { inputs: { text: $json.prompt } } } }}',
 			workflowDefinition: JSON.stringify(textToImage),
 		},
 		{
-			overridesMode: 'form',
+			overrideFields: {},
 			promptText: '={{ $json.prompt }}',
 			workflowDefinition: JSON.stringify(textToImage),
 		},

@@ -3,6 +3,8 @@ import type { INodeParameters } from 'n8n-workflow';
 import textToImage from '../../platform/workflows/text-to-image.json';
 import type { PlatformOptions } from '../../platform';
 import { singleNode, type ItemInput } from '../harness';
+import { FlowTask } from '../../../nodes/FlowTask/FlowTask.node';
+import { inGroups } from '../optionGroups';
 import { forNode, openPlatform, type NodeStage } from '../harness/stage';
 
 /** A platform stage with a hosted workflow; by default, "Run" with the prompt as a field. */
@@ -14,10 +16,11 @@ export async function openStage(options: PlatformOptions = {}): Promise<Stage> {
 	const stage = await openPlatform({ taskMs: 50, ...options });
 	const { apiKey, apiUrl: baseUrl, wsUrl: wsBaseUrl } = stage.platform;
 	const { workflowId } = await stage.platform.hostWorkflow(textToImage);
+	const { description } = new FlowTask();
 	const node = forNode(stage, { flowPlatformApi: { apiKey, baseUrl, wsBaseUrl } }, (parameters, settings) =>
 		singleNode({
 			...FLOW_TASK,
-			parameters: { ...FLOW_TASK.parameters, workflowId, ...parameters },
+			parameters: inGroups({ ...FLOW_TASK.parameters, workflowId, ...parameters }, description),
 			...settings,
 		}),
 	);
@@ -26,7 +29,6 @@ export async function openStage(options: PlatformOptions = {}): Promise<Stage> {
 
 /** Sends each item's prompt to node 6. */
 export const PROMPT_FIELD: INodeParameters = {
-	overridesMode: 'fields',
 	overrideFields: {
 		override: [{ nodeId: '6', parameter: 'text', value: '={{ $json.prompt }}', valueType: 'string' }],
 	},

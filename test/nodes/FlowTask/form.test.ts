@@ -14,7 +14,6 @@ function form(
 	more: INodeParameters = {},
 ): INodeParameters {
 	return {
-		overridesMode: 'form',
 		workflowDefinition: JSON.stringify(textToImage),
 		parameterSpec: JSON.stringify(stage.platform.parameterView(stage.workflowId)),
 		overrideFields: {},
@@ -63,7 +62,7 @@ test('only rows that were added are sent, typed as in the definition', async () 
 describe('the field Prompt', () => {
 	const definition = JSON.stringify(textToImage);
 	const asked = (more: INodeParameters): INodeParameters => ({
-		...{ overridesMode: 'form', overrideFields: {}, workflowDefinition: `{}${definition}` },
+		...{ overrideFields: {}, workflowDefinition: `{}${definition}` },
 		...{ promptText: '={{ $json.prompt }}', ...more },
 	});
 
@@ -129,7 +128,7 @@ describe('the field Prompt', () => {
 		],
 		[
 			{ overrides: { mappingMode: 'defineBelow', value: { '6/text': 'x' }, schema: [] } },
-			'"Prompt" and "Inputs to Change" both set "text" of node 6',
+			'"Prompt" and another field or option both set "text" of node 6',
 		],
 	])('is refused with a reason if it cannot be sent: %#', async (more, message) => {
 		const run = await stage.run(prompts(1), {
@@ -143,7 +142,7 @@ describe('the field Prompt', () => {
 });
 
 test('the default form without rows runs the workflow as hosted', async () => {
-	const run = await stage.run(prompts(1), { overridesMode: 'form', overrideFields: {} });
+	const run = await stage.run(prompts(1), { overrideFields: {} });
 	expect(run.error).toBeUndefined();
 	expect(sentPrompts()).toEqual([{}]);
 });
@@ -176,7 +175,7 @@ test.each<[string, string, unknown, boolean]>([
 ])('without an export and with %s.%s = %j, a hint about the hosted seed: %s', async (...row) => {
 	const [nodeId, parameter, value, isHinted] = row;
 	const prompt = JSON.stringify({ [nodeId]: { inputs: { [parameter]: value } } });
-	const parameters = { overridesMode: 'json', prompt, seedMode: 'random' };
+	const parameters = { overrideFields: {}, prompt, seedMode: 'random' };
 	// The local platform refuses the long one, and only a run that continues shows its hints.
 	const run = await stage.run(prompts(1), parameters, { onError: 'continueErrorOutput' });
 	expect(run.hints().join().includes('does not know the seeds of the workflow')).toBe(isHinted);
@@ -215,7 +214,7 @@ test('a freshly uploaded image is accepted, whatever files the view lists', asyn
 	const runs = [
 		await stage.run(item, form({ '10/image': value }, {}, known)),
 		await stage.run(item, { ...known, overrideFields: { override } }),
-		await stage.run(item, { ...known, overrideFields: {}, overridesMode: 'json', prompt }),
+		await stage.run(item, { ...known, overrideFields: {}, prompt }),
 		await stage.run(item, { ...known, overrideFields: {}, imageSlots: { slot } }),
 	];
 	expect(runs.map(({ error }) => error)).toEqual(runs.map(() => undefined));
@@ -226,7 +225,7 @@ test('fields and JSON are checked, too, if the definition is given', async () =>
 	const definition = { workflowDefinition: JSON.stringify(textToImage) };
 	const json = await stage.run(prompts(1), {
 		...definition,
-		overridesMode: 'json',
+		overrideFields: {},
 		prompt: '{"6": {"inputs": {"txt": "x"}}}',
 	});
 	expect(json.error?.message).toContain('· txt is not an input of that node');
@@ -235,6 +234,21 @@ test('fields and JSON are checked, too, if the definition is given', async () =>
 	const fields = await stage.run(prompts(1), { ...definition, overrideFields: { override } });
 	expect(fields.error).toBeUndefined();
 	expect(sentPrompts()).toEqual([{ '6': { inputs: { text: '42' } } }]);
+});
+
+test('the form, the rows by node ID and the JSON add to each other, but none sets what another one does', async () => {
+	const rows = form({ '3/steps': '25' }, { '3/steps': 'number' });
+	const override = [{ nodeId: '3', parameter: 'cfg', value: '6.5', valueType: 'auto' }];
+	const more = { overrideFields: { override }, promptText: 'an owl' };
+	const json = (inputs: object): string => JSON.stringify({ '3': { inputs } });
+	const joined = await stage.run(prompts(1), { ...rows, ...more, prompt: json({ denoise: 0.5 }) });
+	expect(joined.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([
+		{ '3': { inputs: { steps: 25, cfg: 6.5, denoise: 0.5 } }, '6': { inputs: { text: 'an owl' } } },
+	]);
+	const twice = await stage.run(prompts(1), { ...rows, ...more, prompt: json({ cfg: 7 }) });
+	expect(twice.error?.message).toBe('"Prompt (JSON)" sets "cfg" of node 3 a second time');
+	expect(sentPrompts()).toHaveLength(1);
 });
 
 test('an image for an input that does not exist is refused before it is uploaded', async () => {
@@ -321,7 +335,7 @@ test('an item without a value or with an empty prompt fails alone, before anythi
 
 test('a JSON whose expression returned nothing submits no task', async () => {
 	const prompt = '={{ {"6": {"inputs": {"text": $json.nothing} } } }}';
-	const run = await stage.run(prompts(1), { overridesMode: 'json', prompt, overrideFields: {} });
+	const run = await stage.run(prompts(1), { prompt, overrideFields: {} });
 	expect(run.error?.message).toContain('has no value for "text" of node "6"');
 	expect(sentPrompts()).toEqual([]);
 });

@@ -11,7 +11,7 @@ import { openStage, prompts } from './flowTask.fixture';
 const stage = sharedStage(openStage);
 
 const INCLUDED = { options: { includeRequest: true } };
-const AGAIN = { overridesMode: 'json', prompt: '={{ $json.request }}', seedMode: 'keep' };
+const AGAIN = { overrideFields: {}, promptText: '', prompt: '={{ $json.request }}', seedMode: 'keep' };
 
 const sent = (): unknown[] => stage.platform.books().tasks.map(({ prompt }) => prompt);
 
@@ -57,7 +57,7 @@ test.each(['run', 'submit'])('"%s" outputs a body that JSON mode sends unchanged
 
 test('a body from a form, or with an uploaded image, can be sent again too', async () => {
 	await expectSameAgain(prompts(1), {
-		overridesMode: 'form',
+		overrideFields: {},
 		promptText: '={{ $json.prompt }}',
 		workflowDefinition: JSON.stringify(textToImage),
 		seedMode: 'random',

@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 const json = (prompt: unknown): INodeParameters => ({
-	overridesMode: 'json',
+	overrideFields: {},
 	prompt: typeof prompt === 'string' ? prompt : JSON.stringify(prompt),
 });
 const row = (value: string): INodeParameters => ({
@@ -29,13 +29,13 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	['a full export as prompt', json(textToImage), /is a full workflow export/, /only the inputs to change/],
 	[
 		'a quotation mark in a value that an expression inserts into JSON',
-		{ overridesMode: 'json', prompt: `={"6": {"inputs": {"text": "{{ 'a 5" screen' }}"}}}` },
+		{ overrideFields: {}, prompt: `={"6": {"inputs": {"text": "{{ 'a 5" screen' }}"}}}` },
 		/a text in it has a quotation mark \(line 1, column 31\)/,
-		/breaks the JSON\. Set "Change Inputs By" to Form and enter the text under "Prompt", or write \{\{ JSON\.stringify/,
+		/breaks the JSON\. Enter the text under "Prompt" instead, or write \{\{ JSON\.stringify/,
 	],
 	[
 		'a line break in a value that an expression inserts into JSON',
-		{ overridesMode: 'json', prompt: `={"6": {"inputs": {"text": "{{ 'a red' + '\\n' + 'fox' }}"}}}` },
+		{ overrideFields: {}, prompt: `={"6": {"inputs": {"text": "{{ 'a red' + '\\n' + 'fox' }}"}}}` },
 		/a text in it has a line break \(line 1, column 33\)/,
 		/JSON\.stringify\(\$json\.prompt\)/,
 	],
@@ -47,7 +47,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	],
 	[
 		'JSON that is broken without its expression',
-		{ overridesMode: 'json', prompt: `={"6": {"inputs": {"text": "{{ 'a 5" screen' }}",}}}` },
+		{ overrideFields: {}, prompt: `={"6": {"inputs": {"text": "{{ 'a 5" screen' }}",}}}` },
 		/is not valid JSON/,
 		/Enter an object such as/,
 	],

@@ -55,7 +55,7 @@ test.each(['run', 'submit'])('%s shows the request that it sends', async (operat
 					headers,
 					body: { workflow_id: stage.workflowId, prompt: prompt(item) },
 					seeds: { '3.seed': 40 + item },
-					uploads: [],
+					images: [],
 					checkedAgainst: ['Workflow Definition'],
 					notes: [],
 				},
@@ -98,10 +98,11 @@ test('lists uploads by file, type and size, and does not open an address', async
 	// The extension follows the file's real type, as in an upload.
 	expect(await shownFor([slot({ source: 'binary', binaryField: 'photo' })])).toMatchObject({
 		body: { prompt: { '10': { inputs: { image: '<image ID of "cat.png", once it is uploaded>' } } } },
-		uploads: [
+		images: [
 			{
 				nodeId: '10',
 				parameter: 'image',
+				source: 'file field',
 				fileName: 'cat.png',
 				mimeType: 'image/png',
 				bytes: PIXEL.byteLength,
@@ -118,7 +119,7 @@ test('lists uploads by file, type and size, and does not open an address', async
 				'11': { inputs: { image: 'im-1' } },
 			},
 		},
-		uploads: [{ nodeId: '10', parameter: 'image', url }],
+		images: [{ nodeId: '10', parameter: 'image', source: 'link', url }],
 		notes: expect.arrayContaining(['Images given by URL were not fetched.']),
 	});
 });

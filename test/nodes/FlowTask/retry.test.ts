@@ -130,6 +130,17 @@ test('a retry with a longer timeout continues the existing tasks', async () => {
 	expectEachTaskOnce(await stage.harness.retry(late, stage.workflow(OPTIONS)));
 });
 
+test('an option that changes nothing of the request, or has its default value, does not count as an edit', async () => {
+	const rule = stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });
+	const asHosted = { ...OPTIONS, overrideFields: undefined, seedMode: undefined };
+	const failed = await stage.run(prompts(2), asHosted);
+	rule.remove();
+	const more = { onTimeout: 'returnStatus', variants: 1, seedMode: 'random', prompt: '{}' };
+	const run = await stage.harness.retry(failed, stage.workflow({ ...asHosted, ...more }));
+	expect(run.status).toBe('success');
+	expect(stage.platform.books().tasksMade).toBe(2);
+});
+
 test('a retry with an edited workflow submits new tasks and says so', async () => {
 	const rule = stage.platform.faults.add({ on: 'file', kind: 'expiredLink' });
 	const failed = await stage.run(prompts(2), OPTIONS);

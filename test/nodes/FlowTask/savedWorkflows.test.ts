@@ -12,7 +12,7 @@ const stage = sharedStage(openStage);
 const chosen = (name: string) => ({ __rl: true, mode: 'list', value: `saved:${name}` });
 
 async function run(saved: string, parameters: INodeParameters): Promise<HarnessRun> {
-	const own = { overridesMode: 'form', overrides: { mappingMode: 'defineBelow', value: null } };
+	const own = { overrides: { mappingMode: 'defineBelow', value: null } };
 	const items = [{ json: { name: 'Second' } }];
 	const account = { savedWorkflows: saved };
 	return await stage.run(items, { ...own, overrideFields: {}, ...parameters }, { account });
@@ -52,7 +52,6 @@ test.each(['__proto__', 'toString', ' Portrait\t', '"a": {b}', 'saved:', 'ðŸš² å
 test('checks inputs against the saved definition before sending anything', async () => {
 	const done = await run(JSON.stringify({ Portrait: entry() }), {
 		workflowId: chosen('Portrait'),
-		overridesMode: 'json',
 		prompt: '{"99": {"inputs": {"text": "x"}}}',
 	});
 	expect(done.error?.message).toContain('99');

@@ -13,7 +13,7 @@ import type { Operation } from '../../../shared/form/operation';
 import { optionsCollection } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
-import { outputFieldName } from '../task/fields';
+import { outputFieldName } from '../task/outputOptions';
 
 /** Downloads result links (§2.4) without sending the key. */
 export const download: Operation = {

@@ -13,7 +13,8 @@ import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsCollection } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
-import { simplifyField, taskIdsField } from './fields';
+import { taskIdsField } from './fields';
+import { OUTPUT_OPTIONS } from './outputOptions';
 import { readSimplify } from './inputs/taskMaker';
 import { taskIdsOf } from './taskSource';
 
@@ -25,8 +26,11 @@ export const get: Operation = {
 	action: 'Get tasks',
 	fields: [
 		taskIdsField,
-		simplifyField,
-		optionsCollection(TASK_OPTIONS, ['requestsPerSecond', 'urlExpirePeriod']),
+		optionsCollection({ ...TASK_OPTIONS, ...OUTPUT_OPTIONS }, [
+			'requestsPerSecond',
+			'simplify',
+			'urlExpirePeriod',
+		]),
 	],
 	async execute(context) {
 		return await inNodeRun(context, getTasks);

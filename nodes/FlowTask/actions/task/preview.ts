@@ -5,6 +5,7 @@ import { redactJson } from '../../../shared/text/redact';
 import { submitCall } from '../../api/api';
 import type { TaskJob } from '../../tasks/engine';
 import type { ImageInput, SubmitStart } from '../../tasks/submit';
+import { imageValuesIn } from '../../workflow/imageValues';
 import { withInputs, type PromptInput } from '../../workflow/prompt';
 import type { NodeRun } from '../run';
 import type { PrepareItem } from './inputs/readTask';
@@ -35,14 +36,14 @@ async function previewTask(run: NodeRun, job: TaskJob): Promise<Result<JsonObjec
 		const notes = ['An earlier try of this execution made this task, so nothing would be submitted.'];
 		return ok({ taskId: start.taskId, notes });
 	}
-	const uploads: JsonObject[] = [];
+	const images = hostedImages(run, job, start);
 	const imageIds: PromptInput[] = [];
 	for (const image of start.images) {
 		const upload = await previewUpload(image);
 		if (!upload.ok) return upload;
 		const { nodeId, parameter } = image;
 		const { name, shown } = upload.value;
-		uploads.push({ nodeId, parameter, ...shown });
+		images.push({ nodeId, parameter, ...shown });
 		imageIds.push({ nodeId, parameter, value: `<image ID of "${name}", once it is uploaded>` });
 	}
 	const { path, json } = submitCall(start.workflowId, withInputs(start.prompt, imageIds));
@@ -50,29 +51,40 @@ async function previewTask(run: NodeRun, job: TaskJob): Promise<Result<JsonObjec
 		...shownRequest(`${run.client.baseUrl}${path}`, 'API key', json),
 		seeds: { ...facts.seeds },
 		...(facts.variant !== undefined && { variant: facts.variant }),
-		uploads,
+		images,
 		...(start.idempotency && { idempotencyKey: start.idempotency.key }),
-		...checksOf(run, job, start, uploads),
+		...checksOf(run, job, start),
 	};
 	return ok(redactJson(shown, run.redact.known));
 }
 
+/** Image inputs that are set to the ID of an uploaded image. */
+function hostedImages({ workflows }: NodeRun, { itemIndex }: TaskJob, { prompt }: SubmitStart): JsonObject[] {
+	const known = workflows.knowledge(itemIndex);
+	if (!known.ok || !known.value.definition) return [];
+	return imageValuesIn(prompt, known.value.definition, []).map(({ nodeId, parameter, source, value }) => ({
+		nodeId,
+		parameter,
+		source,
+		imageId: value,
+	}));
+}
+
 /** Opens a file as its upload would, so that the preview fails in the same way. A URL is not opened. */
 async function previewUpload({ load, url }: ImageInput) {
-	if (url !== undefined) return ok({ name: url, shown: { url } });
+	if (url !== undefined) return ok({ name: url, shown: { source: 'link', url } });
 	const opened = await load(Infinity);
 	if (!opened.ok) return opened;
 	const { name, type: mimeType, size: bytes } = opened.value.file;
 	opened.value.close();
-	return ok({ name, shown: { fileName: name, mimeType, bytes } });
+	return ok({ name, shown: { source: 'file field', fileName: name, mimeType, bytes } });
 }
 
 /** What the inputs were checked against, and how the run may differ from the preview. */
 function checksOf(
 	{ context, workflows }: NodeRun,
 	{ itemIndex, facts }: TaskJob,
-	{ idempotency }: SubmitStart,
-	uploads: readonly JsonObject[],
+	{ idempotency, images }: SubmitStart,
 ): JsonObject {
 	const known = workflows.knowledge(itemIndex);
 	const definition = known.ok && known.value.definition ? ['Workflow Definition'] : [];
@@ -81,11 +93,11 @@ function checksOf(
 	const notes = [
 		checkedAgainst.length === 0 &&
 			'The inputs were not checked. To have them checked, choose a workflow that was saved with its export, or fill in "Workflow Definition".',
-		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
+		context.getNodeParameter('options.seedMode', itemIndex, 'random') === 'random' &&
 			Object.keys(facts.seeds ?? {}).length > 0 &&
 			'"Seed Mode" is Random, so the run will use another seed, unless you entered one.',
-		uploads.length > 0 && 'Identical images are uploaded once per run.',
-		uploads.some((upload) => 'url' in upload) && 'Images given by URL were not fetched.',
+		images.length > 0 && 'Identical images are uploaded once per run.',
+		images.some(({ url }) => url !== undefined) && 'Images given by URL were not fetched.',
 		idempotency !== undefined &&
 			'If the idempotency key already has a task, the run returns that task; the preview does not look for it.',
 	];

@@ -8,18 +8,20 @@ import { showHint } from '../../../shared/run/deliver';
 import type { EngineSettings } from '../../tasks/engine';
 import { TASK_OPTIONS } from '../options';
 import { inNodeRun } from '../run';
-import { outputFields, simplifyField, submitForm } from './fields';
+import { submitForm } from './fields';
 import { taskReader, type PrepareItem } from './inputs/readTask';
 import { previewTasks } from './preview';
+import { OUTPUT_OPTIONS } from './outputOptions';
 import { runItems } from './runItems';
+import { SUBMIT_OPTIONS } from './submitOptions';
 
 /** Uploads, submits, waits and downloads for all input items together (§1.2, §4.1 to §4.3). */
 export const run: Operation = {
 	value: 'run',
 	name: 'Run',
 	description: 'Run an image workflow for each item and get its images',
-	action: 'Run image workflow',
-	fields: [...submitForm, ...outputFields, simplifyField, ...optionGroups(TASK_OPTIONS)],
+	action: 'Generate images',
+	fields: [...submitForm, ...optionGroups({ ...TASK_OPTIONS, ...SUBMIT_OPTIONS, ...OUTPUT_OPTIONS })],
 	async execute(context) {
 		return await submitOrPreview(context, 'finished');
 	},

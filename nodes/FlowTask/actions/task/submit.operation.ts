@@ -3,6 +3,7 @@ import { TASK_OPTIONS } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { submitForm } from './fields';
 import { submitOrPreview } from './run.operation';
+import { SUBMIT_OPTIONS } from './submitOptions';
 
 export const submit: Operation = {
 	value: 'submit',
@@ -11,21 +12,29 @@ export const submit: Operation = {
 	action: 'Submit task',
 	fields: [
 		...submitForm,
-		...optionGroups(TASK_OPTIONS, [
+		...optionGroups({ ...TASK_OPTIONS, ...SUBMIT_OPTIONS }, [
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',
+			'imageSlots',
 			'includeRequest',
 			'maxFailures',
 			'maxFileSizeMb',
 			'maxTasks',
 			'maxTasksPerDay',
 			'onUnknownOutcome',
+			'overrideFields',
+			'parameterSpec',
 			'previewRequest',
+			'prompt',
 			'recordLifetimeDays',
 			'recordTasks',
 			'requestsPerSecond',
+			'seed',
+			'seedMode',
+			'seedTargets',
 			'timeoutMinutes',
+			'variants',
 		]),
 	],
 	async execute(context) {

@@ -6,9 +6,9 @@ import { optionGroups } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { inNodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
-import { outputFields, simplifyField } from './fields';
 import type { PrepareItem } from './inputs/readTask';
 import { taskMaker } from './inputs/taskMaker';
+import { OUTPUT_OPTIONS } from './outputOptions';
 import { readGivenTasks, taskSourceFields, type TasksOfItems } from './taskSource';
 import { runItems } from './runItems';
 import { pollAndSleep, type SeenEnds } from './wait.suspended';
@@ -20,7 +20,7 @@ export const wait: Operation = {
 	value: 'wait',
 	name: 'Wait for Completion',
 	description: 'Wait for submitted tasks and get their images',
-	action: 'Wait for tasks',
+	action: 'Wait for completion',
 	fields: [
 		...taskSourceFields,
 		{
@@ -48,18 +48,19 @@ export const wait: Operation = {
 			default: '',
 			displayOptions: { show: { waitMode: ['suspend'] } },
 		},
-		...outputFields,
-		simplifyField,
-		...optionGroups(TASK_OPTIONS, [
+		...optionGroups({ ...TASK_OPTIONS, ...OUTPUT_OPTIONS }, [
+			'binaryPropertyName',
 			'fileName',
 			'files',
 			'maxFileSizeMb',
 			'noProgressMinutes',
 			'onTimeout',
+			'output',
 			'outputNodes',
 			'recordLifetimeDays',
 			'recordTasks',
 			'requestsPerSecond',
+			'simplify',
 			'streamProgress',
 			'timeoutMinutes',
 			'urlExpirePeriod',

@@ -24,7 +24,7 @@ export function knownWorkflows(context: IExecuteFunctions, saved: unknown) {
 			textParameter(context, 'workflowId', itemIndex),
 			{
 				definition: context.getNodeParameter('workflowDefinition', itemIndex, ''),
-				view: context.getNodeParameter('parameterSpec', itemIndex, ''),
+				view: context.getNodeParameter('options.expert.parameterSpec', itemIndex, ''),
 			},
 			readSaved,
 		);

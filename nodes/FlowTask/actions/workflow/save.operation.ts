@@ -16,7 +16,7 @@ import {
 } from '../../../shared/workflow/savedWorkflows';
 import { countsOf } from '../../workflow/inputRanking';
 import { textParameter } from '../enteredText';
-import { pastedFields } from '../workflowFields';
+import { definitionField, viewField } from '../workflowFields';
 
 /** Outputs the account's list of saved workflows with a new entry, because n8n lets no node write to a credential. */
 export const save: Operation = {
@@ -51,7 +51,8 @@ export const save: Operation = {
 			placeholder: 'e.g. wf_8c1f0a',
 			description: "The ID that the platform's console shows for the hosted workflow",
 		},
-		...pastedFields.map((field) => ({ ...field, hint: undefined })),
+		{ ...definitionField, hint: undefined },
+		{ ...viewField, hint: undefined },
 	],
 	async execute(context) {
 		const saved = await readSaved(context);

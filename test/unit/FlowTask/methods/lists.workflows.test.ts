@@ -15,7 +15,7 @@ test('the saved workflows are listed by name', () => {
 test('the search text is offered as a workflow ID', () => {
 	expect(workflowChoices(['Portrait', 'Poster'], ' port ')).toEqual([
 		{ name: 'Portrait', value: 'saved:Portrait' },
-		{ name: 'Workflow with the ID "port"', value: 'port' },
+		{ name: 'port', value: 'port' },
 	]);
 });
 

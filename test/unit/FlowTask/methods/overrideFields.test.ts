@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 
+import { BUILT_EXPORTS } from '../exports.builder';
+import { PARTNER_EXPORTS, TEXT_EXPORTS } from '../exports.texts';
 import { overrideFieldsOf as fieldsOf } from '../../../../nodes/FlowTask/methods/overrideFields';
 import { deeplyNested, hostileSource } from '../hostileJson';
 
@@ -72,23 +74,41 @@ test.each([
 
 test.each<[string, Record<string, object>]>([
 	[
-		'2 nodes, 2 inputs, 1 prompt; "Prompt" fills text (1)',
+		'Prompt fills text (1) · 2 inputs',
 		{
 			'1': { class_type: 'CLIPTextEncode', inputs: { text: 'a' } },
 			'2': { class_type: 'X', inputs: { a: 1, b: ['1', 0] } },
 		},
 	],
 	[
-		'2 nodes, 2 inputs, 2 prompts; "Prompt" fills text_g (1), text_l (1)',
+		'Prompt fills text (1) and (3) · 3 inputs',
+		{
+			'1': { class_type: 'CLIPTextEncode', inputs: { text: 'a' } },
+			'3': { class_type: 'CLIPTextEncode', inputs: { text: 'a' } },
+			'2': { class_type: 'KSampler', inputs: { positive: ['1', 0] } },
+			'4': { class_type: 'KSampler', inputs: { steps: 1, positive: ['3', 0], latent_image: ['2', 0] } },
+		},
+	],
+	[
+		'Prompt fills text_g (1), text_l (1) · 2 inputs',
 		{
 			'1': { class_type: 'CLIPTextEncodeSDXL', inputs: { text_g: 'a', text_l: 'a' } },
 			'2': { class_type: 'KSampler', inputs: { positive: ['1', 0] } },
 		},
 	],
-])('the first row says what was found: %s', (counts, source) => {
+])('the first row says what was found: %s', (displayName, source) => {
 	const [found] = overrideFieldsOf(source, '').fields;
 	// n8n does not require a value, because the mode is "map".
-	expect(found).toMatchObject({ displayName: `Found: ${counts}`, readOnly: true, required: true });
+	expect(found).toMatchObject({ displayName, readOnly: true, required: true });
+});
+
+test('the line fits into the form for any export', () => {
+	const lines = [...BUILT_EXPORTS, ...PARTNER_EXPORTS, ...TEXT_EXPORTS].map(
+		({ source }) => overrideFieldsOf(source, '').fields[0]?.displayName ?? '',
+	);
+	expect(lines.filter((line) => !line.startsWith('Prompt fills '))).toEqual([]);
+	expect(lines).toContain('Prompt fills wildcard_text (20), populated_text (20)');
+	expect(lines.filter((line) => line.length > 60)).toEqual([]);
 });
 
 test('each notice says what to do', () => {
@@ -100,7 +120,7 @@ test('each notice says what to do', () => {
 	);
 });
 
-test('a row has the form that n8n requires; numbers and switches start with the hosted value, and texts name it', () => {
+test('a row has the form that n8n requires; numbers and switches start with the hosted value, and each names it', () => {
 	const source = { '3': { class_type: 'X', inputs: { a: '', b: false, c: 0, d: 'x'.repeat(3_000) } } };
 	const common = { required: false, display: true, defaultMatch: false, canBeUsedToMatch: false };
 	expect(overrideFieldsOf(source, undefined)).toEqual({
@@ -108,15 +128,20 @@ test('a row has the form that n8n requires; numbers and switches start with the 
 			{
 				...common,
 				id: 'found',
-				displayName:
-					'Found: 1 node, 4 inputs, 0 prompts; "Prompt" fills nothing: the workflow has no input that is clearly its prompt',
+				displayName: 'Prompt fills nothing: no clear prompt · 4 inputs',
 				type: 'jwt',
 				readOnly: true,
 				required: true,
 			},
 			{ ...common, id: '3/a', displayName: 'a (3) · X – hosted: empty', type: 'string' },
-			{ ...common, id: '3/b', displayName: 'b (3) · X', type: 'boolean', defaultValue: false },
-			{ ...common, id: '3/c', displayName: 'c (3) · X', type: 'number', defaultValue: 0 },
+			{
+				...common,
+				id: '3/b',
+				displayName: 'b (3) · X – hosted: false',
+				type: 'boolean',
+				defaultValue: false,
+			},
+			{ ...common, id: '3/c', displayName: 'c (3) · X – hosted: 0', type: 'number', defaultValue: 0 },
 			{ ...common, id: '3/d', displayName: `d (3) · X – hosted: ${'x'.repeat(59)}…`, type: 'string' },
 		],
 	});
@@ -148,7 +173,9 @@ test('more inputs than the editor can show are counted in a last, read-only row'
 	const fields = offered({ '3': { class_type: 'X', inputs } }, '');
 	expect(fields).toHaveLength(301);
 	expect(fields.at(-1)).toMatchObject({ readOnly: true, required: false });
-	expect(fields.at(-1)?.displayName).toMatch(/^10 more inputs are not listed: set them by "Node ID/);
+	expect(fields.at(-1)?.displayName).toMatch(
+		/^10 more inputs are not listed: set them in the option "Inputs by Node ID"/,
+	);
 });
 
 /** The rows of the example as the editor keeps them, one of them with a value. */

@@ -1,6 +1,7 @@
 import {
 	defineOptions,
 	enteredOptions,
+	optionGroups,
 	optionsCollection,
 	readChoice,
 	checkEntered,
@@ -121,6 +122,31 @@ test('a switch that an expression returned as text becomes a boolean', () => {
 	]);
 	const context = { getNodeParameter: (path: string): never => values.get(path) as never };
 	expect(enteredOptions(context, 0, OPTIONS).given).toEqual({ isOpen: true, model: 'true' });
+});
+
+test('options for experts are in a list of their own at the end of the options, and are read from it', () => {
+	const fields = { ...OPTIONS, deadline: { ...OPTIONS.deadline, isExpert: true } };
+	const [options, ...others] = optionGroups(fields, ['temperature', 'deadline', 'retries']);
+	expect(others).toEqual([]);
+	expect(options?.options).toMatchObject([
+		{ name: 'retries' },
+		{ name: 'temperature' },
+		{ name: 'expert', displayName: 'Expert Options', type: 'collection', options: [{ name: 'deadline' }] },
+	]);
+	expect(options?.options?.[2]).not.toHaveProperty('options.0.isExpert');
+	const values = new Map<string, unknown>([
+		['options', { retries: 1, expert: { deadline: 'x' } }],
+		['options.expert', { deadline: 'x' }],
+		['options.retries', 1],
+		['options.expert.deadline', 'x'],
+		['limits', {}],
+	]);
+	const context = { getNodeParameter: (path: string): never => values.get(path) as never };
+	const { given, groupOf } = enteredOptions(context, 0, fields);
+	expect(given).toEqual({ retries: 1, deadline: 'x' });
+	expect([groupOf('retries'), groupOf('deadline')]).toEqual(['Options', 'Expert Options']);
+	const read = checkEntered(given, fields, undefined, groupOf);
+	expect(read.ok ? '' : read.failure.advice).toContain('under "Expert Options"');
 });
 
 test('reports all wrong values at once', () => {

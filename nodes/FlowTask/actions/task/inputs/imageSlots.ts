@@ -21,7 +21,7 @@ export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlo
 	const images: ImageInput[] = [];
 	const imageIds: PromptInput[] = [];
 	const named = new Set<string>();
-	const rows = objectsIn(run.context.getNodeParameter('imageSlots.slot', itemIndex, []));
+	const rows = objectsIn(run.context.getNodeParameter('options.expert.imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const name = `Image ${index + 1} of "Input Images"`;
 		const nodeId = chosenText(row.nodeId);

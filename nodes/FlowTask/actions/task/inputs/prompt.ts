@@ -7,7 +7,15 @@ import { excerpt, member, objectsIn } from '../../../../shared/text/json';
 import { textOf } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
 import { enteredText, filledText } from '../../enteredText';
-import { promptFromFields, type OverrideField, type Prompt } from '../../../workflow/prompt';
+import {
+	inputName,
+	inputsIn,
+	promptFromFields,
+	valueIn,
+	withInputs,
+	type OverrideField,
+	type Prompt,
+} from '../../../workflow/prompt';
 import {
 	promptFromForm,
 	refuseMissingRows,
@@ -17,22 +25,39 @@ import {
 } from '../../../workflow/promptForm';
 import { promptFromJson } from '../../../workflow/promptJson';
 
+/** Joins what all fields and options set; an input that two of them set is refused. */
 export function readPrompt(
 	context: IExecuteFunctions,
 	itemIndex: number,
 	workflowId: string,
 	known: WorkflowKnowledge,
 ): Result<Prompt> {
-	const mode: unknown = context.getNodeParameter('overridesMode', itemIndex, 'form');
-	if (mode === 'json') return readJson(context, itemIndex, workflowId);
-	if (mode !== 'fields') {
-		const text = readPromptText(context, itemIndex);
-		if (!text.ok) return text;
-		const rows = readForm(context, itemIndex);
-		return rows.ok && text.value ? withPromptText(rows.value, text.value, known.definition) : rows;
+	const text = readPromptText(context, itemIndex);
+	if (!text.ok) return text;
+	const sources = {
+		'Inputs to Change': readForm(context, itemIndex),
+		'Inputs by Node ID': readFields(context, itemIndex),
+		'Prompt (JSON)': readJson(context, itemIndex, workflowId),
+	};
+	let prompt: Prompt = {};
+	for (const [label, read] of Object.entries(sources)) {
+		if (!read.ok) return read;
+		const inputs = inputsIn(read.value);
+		const twice = inputs.find((one) => valueIn(prompt, one.nodeId, one.parameter) !== undefined);
+		if (twice) {
+			return failInput(
+				`"${label}" sets ${inputName(twice.nodeId, twice.parameter)} a second time`,
+				'Another field or option of the node sets it, too: remove one of the two. Nothing was submitted for this item.',
+			);
+		}
+		prompt = withInputs(prompt, inputs);
 	}
+	return text.value ? withPromptText(prompt, text.value, known.definition) : ok(prompt);
+}
+
+function readFields(context: IExecuteFunctions, itemIndex: number): Result<Prompt> {
 	const fields: OverrideField[] = [];
-	const rows = objectsIn(context.getNodeParameter('overrideFields.override', itemIndex, []));
+	const rows = objectsIn(context.getNodeParameter('options.expert.overrideFields.override', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
 		const field = readRow(row, index + 1);
 		if (!field.ok) return field;
@@ -54,8 +79,11 @@ function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<s
 
 /** An empty field changes nothing, but an expression that returns nothing is a mistake. */
 function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: string): Result<Prompt> {
-	const value: unknown = context.getNodeParameter('prompt', itemIndex, {});
-	const entered: unknown = context.getNodeParameter('prompt', itemIndex, '', { rawExpressions: true });
+	const entered: unknown = context.getNodeParameter('options.expert.prompt', itemIndex, '', {
+		rawExpressions: true,
+	});
+	if (entered === '') return ok({});
+	const value: unknown = context.getNodeParameter('options.expert.prompt', itemIndex, '');
 	const isBlank = typeof value === 'string' && !value.trim();
 	if (isBlank && typeof entered === 'string' && entered.startsWith('=')) {
 		return failInput(
@@ -68,7 +96,7 @@ function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: str
 	return fail({
 		...prompt.failure,
 		advice:
-			'A quotation mark, a line break or a backslash in a value that {{ … }} inserts breaks the JSON. Set "Change Inputs By" to Form and enter the text under "Prompt", or write {{ JSON.stringify($json.prompt) }} without quotation marks around it. Nothing was submitted for this item.',
+			'A quotation mark, a line break or a backslash in a value that {{ … }} inserts breaks the JSON. Enter the text under "Prompt" instead, or write {{ JSON.stringify($json.prompt) }} without quotation marks around it. Nothing was submitted for this item.',
 	});
 }
 
@@ -104,7 +132,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 
 function readRow(row: IDataObject, number: number): Result<OverrideField> {
 	const valueType = readChoice(
-		`The "Type" of row ${number} of "Inputs to Change"`,
+		`The "Type" of row ${number} of "Inputs by Node ID"`,
 		['auto', 'string', 'number', 'boolean', 'json'],
 		row.valueType,
 	);

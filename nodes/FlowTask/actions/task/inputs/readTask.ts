@@ -4,12 +4,14 @@ import { readItem } from '../../../../shared/errors/expressionError';
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { fingerprinter } from '../../../../shared/run/retryMemory';
 import { member } from '../../../../shared/text/json';
+import { membersOf } from '../../../../shared/workflow/pasted';
 import { numberOf } from '../../../../shared/text/textOf';
 import { ofVariant, stillUnclear } from '../../../tasks/failures';
 import type { TaskJob } from '../../../tasks/engine';
 import type { Recollection } from '../../../tasks/memory';
 import type { NodeRun } from '../../run';
-import { MOST_VARIANTS, SUBMITTED_FIELDS } from '../fields';
+import { SUBMITTED_FIELDS } from '../fields';
+import { MOST_VARIANTS, SUBMITTED_OPTIONS } from '../submitOptions';
 import { readSubmits, type ItemVariants, type SentFacts } from './submits';
 import { taskMaker } from './taskMaker';
 import { chosenText } from '../../enteredText';
@@ -31,24 +33,34 @@ export function taskReader(run: NodeRun): PrepareItem {
 	};
 }
 
+const DEFAULTS = Object.fromEntries(
+	Object.values(SUBMITTED_OPTIONS).map(({ name, default: value }) => [name, value]),
+);
+
 /**
- * The parameters that determine what is submitted, as entered, with the defaults of the visible ones. Options are left
- * out, so that a retry with a longer timeout, for example, continues with the existing tasks.
+ * The parameters that determine what is submitted, as entered, with the defaults of the visible ones. Other options are
+ * left out, so that a retry with a longer timeout, for example, continues with the existing tasks.
  */
 function submittedParameters(context: IExecuteFunctions): unknown {
 	const node = context.getNode();
 	const fields = [...SUBMITTED_FIELDS];
 	const parameters = NodeHelpers.getNodeParameters(fields, node.parameters, true, false, node, null);
-	// The rows' schema is left out, because the editor may refresh it at any time.
-	const values = member(parameters?.overrides, 'value') ?? null;
-	return { ...parameters, workflowId: chosenText(parameters?.workflowId), overrides: values };
+	const { options, ...form } = { ...parameters };
+	const entered = [...membersOf(options), ...membersOf(member(options, 'expert'))];
+	return {
+		...form,
+		workflowId: chosenText(form.workflowId),
+		// The rows' schema is left out, because the editor may refresh it at any time.
+		overrides: member(form.overrides, 'value') ?? null,
+		options: { ...DEFAULTS, ...Object.fromEntries(entered), expert: undefined },
+	};
 }
 
 /** Reads "Variants" of all items at once, because incremented seeds count up across the variants of all items. */
 function readVariants(context: IExecuteFunctions): (itemIndex: number) => Result<ItemVariants> {
 	let before = 0;
 	const items = context.getInputData().map((_, itemIndex): Result<ItemVariants> => {
-		const count = readItem(() => readCount(context.getNodeParameter('variants', itemIndex, 1)));
+		const count = readItem(() => readCount(context.getNodeParameter('options.variants', itemIndex, 1)));
 		const own = count.ok ? ok({ count: count.value, before }) : count;
 		before += count.ok ? count.value : 1;
 		return own;

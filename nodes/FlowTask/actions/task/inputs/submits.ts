@@ -1,5 +1,3 @@
-import type { INodeExecutionData } from 'n8n-workflow';
-
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
@@ -17,6 +15,7 @@ import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
 import { findSeeds } from '../../../graph/foundSeeds';
 import { applySeed, whyForeign, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
+import { fileFieldsOf, readImageRows } from './imageRows';
 import { readImageSlots } from './imageSlots';
 import { readPrompt } from './prompt';
 import { filledText, textParameter } from '../../enteredText';
@@ -93,15 +92,18 @@ function readInputs(run: NodeRun, itemIndex: number) {
 	if (!workflowId.ok) return workflowId;
 	const known = run.workflows.knowledge(itemIndex);
 	if (!known.ok) return known;
-	const prompt = readPrompt(context, itemIndex, workflowId.value, known.value);
-	if (!prompt.ok) return prompt;
+	const entered = readPrompt(context, itemIndex, workflowId.value, known.value);
+	if (!entered.ok) return entered;
 	const slots = readImageSlots(run, itemIndex);
 	if (!slots.ok) return slots;
-	const { images, imageIds } = slots.value;
-	const fitting = checkImageInputs([...images, ...imageIds], known.value);
+	const fitting = checkImageInputs([...slots.value.images, ...slots.value.imageIds], known.value);
 	if (!fitting.ok) return fitting;
+	const rows = readImageRows(run, itemIndex, entered.value, known.value, slots.value);
+	if (!rows.ok) return rows;
+	const { prompt, images } = rows.value;
+	const { imageIds } = slots.value;
 	if (images.length + imageIds.length === 0) {
-		const unused = unusedFileHint(context.getInputData()[itemIndex], prompt.value, known.value);
+		const unused = unusedFileHint(fileFieldsOf(run, itemIndex), prompt, known.value);
 		if (unused !== undefined) run.hints.add(unused);
 	}
 	const key = readIdempotencyKey(run, itemIndex);
@@ -109,18 +111,19 @@ function readInputs(run: NodeRun, itemIndex: number) {
 	const mode = readChoice(
 		'"Seed Mode"',
 		['random', 'keep', 'fixed', 'increment'],
-		context.getNodeParameter('seedMode', itemIndex, ''),
+		context.getNodeParameter('options.seedMode', itemIndex, ''),
 	);
 	if (!mode.ok) return mode;
 	const plan = {
 		mode: mode.value,
-		base: numberOf(context.getNodeParameter('seed', itemIndex, 1)) ?? NaN,
-		targets: textParameter(context, 'seedTargets', itemIndex),
+		base: numberOf(context.getNodeParameter('options.seed', itemIndex, 1)) ?? NaN,
+		targets: textParameter(context, 'options.seedTargets', itemIndex),
 	};
 	return ok({
 		workflowId: workflowId.value,
-		prompt: prompt.value,
-		...slots.value,
+		prompt,
+		images,
+		imageIds,
 		plan,
 		key: key.value,
 		known: known.value,
@@ -129,11 +132,11 @@ function readInputs(run: NodeRun, itemIndex: number) {
 
 /** Says that a file of the item stays unused, because its image would otherwise be missed only in the paid result. */
 function unusedFileHint(
-	item: INodeExecutionData | undefined,
+	[field]: readonly string[],
 	prompt: Prompt,
 	{ definition }: WorkflowKnowledge,
 ): string | undefined {
-	if (!definition || Object.keys(item?.binary ?? {}).length === 0) return undefined;
+	if (!definition || field === undefined) return undefined;
 	const loaders = imageNodesIn(definition);
 	const isSet = inputsIn(prompt).some(
 		({ nodeId, parameter: name, value: file }) =>
@@ -142,7 +145,7 @@ function unusedFileHint(
 	const [loader] = isSet ? [] : loaders;
 	return (
 		loader &&
-		`"Input Images" is empty, so the file of the item is not sent: "${loader.name}" keeps its hosted file.`
+		`The file of the item is not sent: "${loader.name}" keeps its hosted file. To send it, add that row to "Inputs to Change" and enter the name of its field, "${excerpt(field, 40)}".`
 	);
 }
 

@@ -21,15 +21,14 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 	const chosen = readChoice(
 		'"Output"',
 		['filePerItem', 'allFiles', 'urls'],
-		// Submit has no such field.
-		context.getNodeParameter('output', itemIndex, 'urls'),
+		context.getNodeParameter('options.output', itemIndex, ''),
 	);
 	if (!chosen.ok) return chosen;
 	const known = run.workflows.knowledge(itemIndex);
 	const definition = known.ok ? known.value.definition : undefined;
 	const delivery: Delivery = {
 		form: isTool(context.getNode()) ? 'urls' : chosen.value,
-		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
+		binaryField: textParameter(context, 'options.binaryPropertyName', itemIndex) || 'data',
 		simplify: readSimplify(context, itemIndex),
 		includeRequest: run.options.includeRequest,
 		mayBeEmpty: definition !== undefined && savesNothing(definition),
@@ -47,7 +46,7 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 }
 
 export function readSimplify(context: IExecuteFunctions, itemIndex: number): boolean {
-	return booleanOf(context.getNodeParameter('simplify', itemIndex, true)) !== false;
+	return booleanOf(context.getNodeParameter('options.simplify', itemIndex, true)) !== false;
 }
 
 /** The name of a task's files without extension; `undefined` if they keep the names in their links. */
@@ -69,7 +68,7 @@ function readOutputNodes(
 	{ context, workflows }: NodeRun,
 	itemIndex: number,
 ): Result<readonly OutputNode[] | undefined> {
-	const rows = objectsIn(context.getNodeParameter('options.outputNodes.node', itemIndex, []));
+	const rows = objectsIn(context.getNodeParameter('options.expert.outputNodes.node', itemIndex, []));
 	const wanted = rows.map(({ nodeId, field }) => ({
 		name: chosenText(nodeId),
 		field: enteredText(field) || 'data',

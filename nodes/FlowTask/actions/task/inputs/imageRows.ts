@@ -1,0 +1,57 @@
+import { failInput, ok, type Result } from '../../../../shared/errors/failure';
+import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
+import type { ImageInput } from '../../../tasks/submit';
+import { imageValuesIn, mistakenNameHint } from '../../../workflow/imageValues';
+import { inputName, inputsIn, valueIn, withInputs, type Prompt } from '../../../workflow/prompt';
+import { imageAtUrl, imageInField } from '../../imageSource';
+import type { NodeRun } from '../../run';
+import type { ImageSlots } from './imageSlots';
+
+/** The names of the file fields of an item. */
+export function fileFieldsOf({ context }: NodeRun, itemIndex: number): string[] {
+	return Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+}
+
+/**
+ * Takes those image inputs out of a prompt that name a file of the item or a link, because both are uploaded first.
+ * Without the definition, no input is known to load an image.
+ * @param slots "Input Images", which must not set the same inputs
+ */
+export function readImageRows(
+	run: NodeRun,
+	itemIndex: number,
+	prompt: Prompt,
+	{ definition }: WorkflowKnowledge,
+	slots: ImageSlots,
+): Result<{ readonly prompt: Prompt; readonly images: readonly ImageInput[] }> {
+	const twice = [...slots.images, ...slots.imageIds].find(
+		({ nodeId, parameter }) => valueIn(prompt, nodeId, parameter) !== undefined,
+	);
+	if (twice) {
+		return failInput(
+			`"Input Images" sets ${inputName(twice.nodeId, twice.parameter)} a second time`,
+			'A changed input of the node sets it, too: remove one of the two. Nothing was submitted for this item.',
+		);
+	}
+	const images: ImageInput[] = [...slots.images];
+	if (!definition) return ok({ prompt, images });
+	const fileFields = fileFieldsOf(run, itemIndex);
+	const uploaded = new Set<string>();
+	for (const image of imageValuesIn(prompt, definition, fileFields)) {
+		const { nodeId, parameter, value, source } = image;
+		const hint = mistakenNameHint(image, fileFields);
+		if (hint !== undefined) run.hints.add(hint);
+		if (source === 'image ID') continue;
+		const opened =
+			source === 'link'
+				? imageAtUrl(run, value, (url) => `${image.label} is "${url}", which is not an HTTP URL`)
+				: imageInField(run, itemIndex, value);
+		if (!opened.ok) return opened;
+		images.push({ nodeId, parameter, ...opened.value });
+		uploaded.add(inputName(nodeId, parameter));
+	}
+	const kept = inputsIn(prompt).filter(
+		({ nodeId, parameter }) => !uploaded.has(inputName(nodeId, parameter)),
+	);
+	return ok({ prompt: withInputs({}, kept), images });
+}
