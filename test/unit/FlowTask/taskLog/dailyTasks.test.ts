@@ -114,22 +114,25 @@ test('tasks of earlier tries do not count, nor do refused submits', async () => 
 test('a task that another execution submitted while this one was admitted does not count', async () => {
 	const run = new Run(1);
 	const [known, made] = [submit(0, 'k'), submit(1)];
-	await run.open([known]);
+	await run.open([known, made]);
 	expect(await run.admits(known)).toBe(true);
 	run.began(known, 'known');
 	run.recorder.ended(known, { taskId: 't', snapshot: undefined, failure: undefined });
+	expect(await run.admits(made)).toBe(true);
+	run.failed(made);
 	await run.close();
 	expect(table.all()).toMatchObject([{ nodeDay: null }]);
 	expect(await new Run(1).make([made])).toBe(1);
 });
 
-test('an unanswered submit counts, but not one of another execution', async () => {
-	const run = new Run(2);
+test('an unanswered submit counts at once and later, but not one of another execution', async () => {
+	const run = new Run(1);
 	await run.open([submit(0, 'a'), submit(1, 'b')]);
 	run.failed(submit(9, 'x'), { mayExist: true });
 	const unclear = submit(0, 'a');
 	expect(await run.admits(unclear)).toBe(true);
 	run.failed(unclear, { mayExist: true });
+	expect(await run.admits(submit(1, 'b'))).toBe(false);
 	await run.close();
 	expect(table.all().map(({ nodeDay }) => Boolean(nodeDay))).toEqual([false, true]);
 	expect(await new Run(2).make(submits(2))).toBe(1);
