@@ -108,7 +108,7 @@ export interface TaskLabel {
 
 /** Names that collide neither with each other nor with those of other items, because platforms often reuse names. */
 export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): NamedLink[] {
-	const takenBy = new Map<string, number>();
+	const owners = new Map<string, number>();
 	const take = (raw: string, index: number): string => {
 		const plain = shortName(raw) || 'image';
 		const linked = number === undefined ? plain : markName(plain, String(number));
@@ -116,8 +116,8 @@ export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel
 		const ofItem = stem === undefined ? linked : stem + (ENDING.exec(raw)?.[0] ?? '.bin');
 		let name = ofItem;
 		// Each mark makes the name longer, so hostile names cannot make this take long.
-		while ((takenBy.get(name.toLowerCase()) ?? index) !== index) name = markName(name, `f${index + 1}`);
-		takenBy.set(name.toLowerCase(), index);
+		while ((owners.get(name.toLowerCase()) ?? index) !== index) name = markName(name, `f${index + 1}`);
+		owners.set(name.toLowerCase(), index);
 		return name;
 	};
 	return links.map((link, index) => ({
