@@ -265,7 +265,7 @@ test.each([
 	[
 		'ends within a chunk',
 		`${HELLO}data: {"choices":[{"del`,
-		'The answer broke off: a part of it cannot be read',
+		'The answer broke off: the connection ended in the middle of an event',
 	],
 	[
 		'has a gap',
