@@ -7,9 +7,9 @@ import { LOOPBACK } from './loopback';
 import { ProcessLog } from './processLog';
 
 /** The n8n of the lock file, or the one that `npm run compat` has installed, with a Node of its own. */
-const modules = join(process.env.FLOWTASK_N8N_FOLDER ?? join(__dirname, '..'), 'node_modules');
-const n8nBinary = join(modules, 'n8n', 'bin', 'n8n');
-const ownNode = join(modules, 'node', 'bin', 'node');
+export const N8N_MODULES = join(process.env.FLOWTASK_N8N_FOLDER ?? join(__dirname, '..'), 'node_modules');
+const n8nBinary = join(N8N_MODULES, 'n8n', 'bin', 'n8n');
+const ownNode = join(N8N_MODULES, 'node', 'bin', 'node');
 const nodeBinary = existsSync(ownNode) ? ownNode : process.execPath;
 
 const START_DEADLINE_MS = 180_000;
