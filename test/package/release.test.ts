@@ -55,7 +55,8 @@ describe('all workflows', () => {
 	});
 
 	it("install without running packages' scripts", () => {
-		for (const path of ['.npmrc', 'test/e2e/.npmrc']) expect(read(path)).toContain('\nignore-scripts=true\n');
+		for (const path of ['.npmrc', 'test/e2e/.npmrc', 'test/e2e/nodeCli/.npmrc'])
+			expect(read(path)).toContain('\nignore-scripts=true\n');
 	});
 });
 
@@ -187,7 +188,7 @@ describe('the address and the author', () => {
 	});
 });
 
-it('docs/verification.md names evidence that exists', () => {
+it('docs/verification.md names evidence that exists, and CONTRIBUTING files', () => {
 	const rows =
 		read('docs/verification.md')
 			.match(/^\|.*\|$/gm)
@@ -200,7 +201,10 @@ it('docs/verification.md names evidence that exists', () => {
 				?.match(/[\w./-]+(?=`)/g) ?? [],
 	);
 	expect(named.filter((files) => files.length === 0)).toEqual([]);
-	const files = named.flat();
+	const files = [
+		...named.flat(),
+		...(read('CONTRIBUTING.md').match(/(?<=`)(?:nodes|test)\/[\w./-]+\.\w+(?=`)/g) ?? []),
+	];
 	expect(files.filter((file) => !existsSync(join(packageRoot, file)))).toEqual([]);
 });
 

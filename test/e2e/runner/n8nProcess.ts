@@ -45,6 +45,9 @@ const QUIET: NodeJS.ProcessEnv = {
 	N8N_DISABLED_MODULES: 'mcp-registry',
 };
 
+/** Settings with which n8n reloads custom nodes when their files change: it does so in development only. */
+export const RELOADING: NodeJS.ProcessEnv = { N8N_DEV_RELOAD: 'true', NODE_ENV: 'development' };
+
 export function n8nEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 	const env: NodeJS.ProcessEnv = {};
 	for (const name of INHERITED) if (process.env[name] !== undefined) env[name] = process.env[name];
