@@ -40,7 +40,7 @@ async function types() {
 	try {
 		await promisify(execFile)(process.execPath, [tsc, '--noEmit'], { cwd: root });
 	} catch (error) {
-		throw new Error(`tsc found errors:\n${error.stdout || error.message}`);
+		throw new Error(`tsc found errors:\n${error.stdout || error.message}`, { cause: error });
 	}
 }
 

@@ -10,7 +10,18 @@ import { ensureInstalled, ensureNode, isInstalled, packageRoot, withNode24 } fro
 import { runJest } from './jest-run.mjs';
 
 /** Tests that need no browser, Redis or PostgreSQL. */
-const TESTS = ['flowtask', 'once', 'ledger', 'suspend', 'chat', 'sessions', 'wires', 'bridge', 'schemas'];
+const TESTS = [
+	'flowtask',
+	'once',
+	'ledger',
+	'suspend',
+	'chat',
+	'sessions',
+	'wires',
+	'bridge',
+	'schemas',
+	'n8nWords',
+];
 
 /** Tests that need Redis and PostgreSQL, or a browser. */
 const OF_A_SERVER = ['queue', 'killed', 'chatForm'];
@@ -20,6 +31,7 @@ const NOT_ELSEWHERE = {
 	ledger: 'installs a package of its own',
 	suspend: 'kills n8n and starts it again',
 	sessions: 'starts n8n again and searches its database',
+	n8nWords: 'reads its files',
 };
 
 /** The Node versions that this package supports. */

@@ -1,5 +1,6 @@
 // npm run test:e2e: the tests in a real n8n; works in a fresh clone. Plain JavaScript for Node 20, because it runs
 // before anything is installed. Arguments go to jest: npm run test:e2e -- flowtask
+import { join } from 'node:path';
 import { ensureChromium } from '../test/e2e/browser/install.mjs';
 import { ensureN8nInstalled } from '../test/e2e/install.mjs';
 import { ensureInstalled, packageRoot } from './install.mjs';
@@ -9,6 +10,7 @@ try {
 	await ensureInstalled({ dir: packageRoot, label: 'n8n-nodes-flowtask' });
 	await ensureN8nInstalled();
 	await ensureChromium();
+	await ensureInstalled({ dir: join(packageRoot, 'test', 'e2e', 'nodeCli'), label: "n8n's command line" });
 } catch (error) {
 	console.error(error instanceof Error ? error.message : error);
 	console.log('\n0 passed, 1 failed');

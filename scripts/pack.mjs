@@ -20,6 +20,7 @@ try {
 	for (const { path, size } of files) console.log(`${String(size).padStart(9)}  ${path}`);
 	console.log(await dryRun(tarball));
 	console.log(await scan(tarball));
+	console.log(await whoPublishes());
 	console.log(JSON.stringify({ name, version, checksum: integrityOf(tarball) }));
 } catch (error) {
 	console.error(error instanceof Error ? error.message : error);
@@ -58,6 +59,17 @@ async function dryRun(tarball) {
 		...['--ignore-scripts', '--access', 'public'],
 	]);
 	return `npm would publish ${stdout.trim()}`;
+}
+
+/** What still forbids to publish; packing is allowed, because tests and reviews need no publisher. */
+async function whoPublishes() {
+	const check = promisify(execFile)(process.execPath, [join(packageRoot, 'scripts', 'identity.mjs')], {
+		cwd: packageRoot,
+	});
+	return await check.then(
+		() => 'Its address and author are filled in',
+		({ stderr }) => stderr.trim(),
+	);
 }
 
 /** @param {string} tarball */

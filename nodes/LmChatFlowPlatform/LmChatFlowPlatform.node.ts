@@ -95,9 +95,10 @@ export class LmChatFlowPlatform implements INodeType {
 			useResponsesApi: false,
 			...settings,
 		});
-		makeAnswersReadable(supplied.response, account, redactor([account.apiKey]), (hint) => {
-			showHint(this, hint);
-		});
+		const redact = redactor([account.apiKey]);
+		const tell = (hint: string): void => showHint(this, hint);
+		const unfit = makeAnswersReadable(supplied.response, account, redact, tell);
+		if (unfit) throw toNodeError(this.getNode(), unfit);
 		return supplied;
 	}
 }

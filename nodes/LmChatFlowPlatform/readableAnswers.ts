@@ -6,6 +6,7 @@ import { strayWords } from '../shared/answer/strayEvent';
 import { answerTerms, choiceIn } from '../shared/chat/answerTerms';
 import type { ContentParts } from '../shared/answer/contentParts';
 import { classifyRefusal, CREDIT_ADVICE, isAnswer, isForCredit, TOO_MANY } from '../shared/chat/refusal';
+import { badInput, type Failure } from '../shared/errors/failure';
 import { readBody, type ByteStream } from '../shared/http/body';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { describeError, exchangeOfError } from '../shared/http/request';
@@ -26,26 +27,36 @@ import { quote, redactJson, type Redact } from '../shared/text/redact';
 type Fetch = typeof fetch;
 type ChatAccount = Pick<PlatformAccount, 'baseUrl' | 'busyTerms'>;
 
+/** Where n8n's OpenAI client keeps its settings, and those of the copy that it makes for tools. n8n documents neither. */
+const SETTINGS = [
+	['completions', 'clientConfig'],
+	['fields', 'configuration'],
+] as const;
+
 /**
  * Makes n8n's OpenAI client read parts of answers that it would otherwise drop. The only way to do so is the `fetch` in
- * the settings of the model, and in the copy of them that the model makes for tools.
+ * its settings.
  * @param tell shows what an operator should know about an answer that is used all the same
+ * @returns why this version of n8n allows it no more; then nothing may be sent, because answers would be cut unnoticed
  */
 export function makeAnswersReadable(
 	model: unknown,
 	account: ChatAccount,
 	redact: Redact,
 	tell: (hint: string) => void,
-): void {
-	const settings = [
-		member(member(model, 'fields'), 'configuration'),
-		member(member(model, 'completions'), 'clientConfig'),
-	];
-	for (const one of settings) {
-		if (typeof one === 'object' && one !== null) {
-			Reflect.set(one, 'fetch', readableFetch(account, redact, fetch, tell));
+): Failure | undefined {
+	const readable = readableFetch(account, redact, fetch, tell);
+	for (const [part, name] of SETTINGS) {
+		const settings = member(member(model, part), name);
+		if (typeof settings !== 'object' || settings === null) {
+			return badInput(
+				`The FlowPlatform Chat Model does not fit this version of n8n, whose chat models have no "${part}.${name}"`,
+				'Update this package. Until then, the Chat Completion node asks the same models without an agent. Nothing was sent.',
+			);
 		}
+		Reflect.set(settings, 'fetch', readable);
 	}
+	return undefined;
 }
 
 /** n8n's client does not repeat a request that was answered with this status. */

@@ -4,10 +4,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { killEveryN8n, startN8n } from './runner';
+import { killEveryN8n, RELOADING, startN8n } from './runner';
 
 const packageRoot = join(__dirname, '..', '..');
-const RELOAD = { N8N_DEV_RELOAD: 'true' };
 const PORT = 5678;
 
 /** Builds into n8n's folder for custom nodes, as `n8n-node dev` does, but without linking this whole repository. */
@@ -33,7 +32,7 @@ async function main(): Promise<void> {
 		return;
 	}
 	console.log('Starting n8n …');
-	const n8n = await startN8n({ userFolder, port: PORT, env: RELOAD });
+	const n8n = await startN8n({ userFolder, port: PORT, env: RELOADING });
 	console.log(`
 n8n is open at ${n8n.url}
   e-mail    ${n8n.login.email}

@@ -7,7 +7,7 @@ module.exports = {
 	roots: ['<rootDir>/test/e2e'],
 	testMatch: ['**/*.e2e.test.ts'],
 	testPathIgnorePatterns: ['/node_modules/'],
-	modulePathIgnorePatterns: ['<rootDir>/test/e2e/node_modules/.*/package.json'],
+	modulePathIgnorePatterns: ['<rootDir>/test/e2e/(nodeCli/)?node_modules/.*/package.json'],
 	testEnvironment: 'node',
 	transform: { '^.+\\.[cm]?[jt]s$': '<rootDir>/scripts/jest-transform.js' },
 	globalSetup: '<rootDir>/test/e2e/packOnce.ts',

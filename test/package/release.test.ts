@@ -1,18 +1,20 @@
 // The release workflow runs unobserved, so these tests run its steps as they are in the file, and check its rights.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
 	appendFileSync,
 	copyFileSync,
+	cpSync,
 	existsSync,
 	mkdtempSync,
 	readFileSync,
 	rmSync,
 	symlinkSync,
+	writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parse } from 'yaml';
-import { findFiles, packageRoot, readManifest } from './packageFiles';
+import { describedNode, findFiles, packageRoot, readManifest } from './packageFiles';
 
 interface Step {
 	readonly name?: string;
@@ -53,7 +55,8 @@ describe('all workflows', () => {
 	});
 
 	it("install without running packages' scripts", () => {
-		for (const path of ['.npmrc', 'test/e2e/.npmrc']) expect(read(path)).toContain('\nignore-scripts=true\n');
+		for (const path of ['.npmrc', 'test/e2e/.npmrc', 'test/e2e/nodeCli/.npmrc'])
+			expect(read(path)).toContain('\nignore-scripts=true\n');
 	});
 });
 
@@ -127,7 +130,65 @@ describe('the steps of a release', () => {
 	});
 });
 
-it('docs/verification.md names evidence that exists', () => {
+describe('the address and the author', () => {
+	const STATED_IN = ['package.json', 'LICENSE', 'credentials', 'nodes'];
+	const PLACEHOLDERS = ['author.name', 'author.email', 'repository.url'];
+	const copy = mkdtempSync(join(tmpdir(), 'flowtask-identity-'));
+	const check = (...options: string[]) =>
+		spawnSync(process.execPath, [join(packageRoot, 'scripts/identity.mjs'), ...options], {
+			cwd: copy,
+			encoding: 'utf8',
+		});
+	const manifest = () => JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'));
+	const publishedBy = (name: string, email: string, address: string) => {
+		const repository = { type: 'git', url: `git+${address}.git` };
+		const filledIn = { ...manifest(), author: { name, email }, repository };
+		writeFileSync(join(copy, 'package.json'), JSON.stringify(filledIn, null, 2));
+	};
+
+	beforeAll(() => {
+		for (const path of STATED_IN) cpSync(join(packageRoot, path), join(copy, path), { recursive: true });
+	});
+	afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+	it('are the same in every file of this repository', () => {
+		expect(check().stderr).not.toContain('Another address');
+	});
+
+	it('are copied from package.json into every file that states them', () => {
+		publishedBy('Ada', 'ada@example.com', 'https://github.com/ada/n8n-nodes-flowtask');
+		expect(check()).toMatchObject({ status: 1, stderr: expect.stringContaining('nodes/FlowTask/FlowTask') });
+		expect(check('--write').status).toBe(0);
+		expect(check()).toMatchObject({ status: 0, stderr: '' });
+		const read = (path: string) => readFileSync(join(copy, path), 'utf8');
+		const stated = findFiles(['package.json', 'credentials/*.credentials.ts', 'nodes/*/*.node.json'], copy);
+		expect(stated).toHaveLength(10);
+		for (const path of stated) expect(read(path)).toContain('https://github.com/ada/n8n-nodes-flowtask');
+		const files = findFiles(['package.json', 'LICENSE', '{nodes,credentials}/**/*.{ts,json}'], copy);
+		expect(files.filter((path) => /github\.com\/(?!ada\/)|contributors/.test(read(path)))).toEqual([]);
+		expect(manifest().bugs.url).toBe('https://github.com/ada/n8n-nodes-flowtask/issues');
+		expect(read('LICENSE')).toContain('(c) Ada\n');
+	});
+
+	it('keep a release back while they are placeholders', () => {
+		const placeholder = 'n8n-nodes-flowtask';
+		const email = 'flowtask@users.noreply.github.com';
+		publishedBy(`${placeholder} contributors`, email, `https://github.com/flowtask/${placeholder}`);
+		check('--write');
+		const { status, stderr } = check();
+		expect(status).toBe(1);
+		expect(stderr).toContain(PLACEHOLDERS.join(', '));
+		const step = pack?.steps.findIndex(({ run }) => run === 'node scripts/identity.mjs') ?? -1;
+		expect(step).toBeGreaterThan(0);
+		expect(step).toBeLessThan(pack!.steps.findIndex(({ run }) => run === 'npm test'));
+		const { scripts } = readManifest();
+		for (const name of ['release', 'prepublishOnly']) {
+			expect(scripts[name]).toMatch(/^npm run identity( |$)/);
+		}
+	});
+});
+
+it('docs/verification.md names evidence that exists, and CONTRIBUTING files', () => {
 	const rows =
 		read('docs/verification.md')
 			.match(/^\|.*\|$/gm)
@@ -140,6 +201,26 @@ it('docs/verification.md names evidence that exists', () => {
 				?.match(/[\w./-]+(?=`)/g) ?? [],
 	);
 	expect(named.filter((files) => files.length === 0)).toEqual([]);
-	const files = named.flat();
+	const files = [
+		...named.flat(),
+		...(read('CONTRIBUTING.md').match(/(?<=`)(?:nodes|test)\/[\w./-]+\.\w+(?=`)/g) ?? []),
+	];
 	expect(files.filter((file) => !existsSync(join(packageRoot, file)))).toEqual([]);
 });
+
+it.each(findFiles(['.github/ISSUE_TEMPLATE/{bug,feature}.yml']))(
+	'%s is a form that GitHub accepts',
+	(path) => {
+		const { name, description, body } = parse(read(path));
+		expect([name, description].map((text) => typeof text)).toEqual(['string', 'string']);
+		const kinds = ['markdown', 'dropdown', 'input', 'textarea'];
+		for (const { type, id, attributes } of body) {
+			expect(kinds).toContain(type);
+			if (type === 'markdown') expect(attributes.value).not.toBe('');
+			else expect([typeof id, typeof attributes.label]).toEqual(['string', 'string']);
+		}
+		const shown = readManifest().n8n.nodes.map((node) => describedNode(node).displayName);
+		const choice = body.find(({ id }: { id?: string }) => id === 'node');
+		if (choice) expect([...choice.attributes.options].sort()).toEqual(shown.sort());
+	},
+);

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import {
 	findFiles,
 	type Installed,
@@ -18,14 +18,44 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(installed.home, { recursive: true, force: true }));
 
-it('contains dist and five other files, nothing else', () => {
-	const outside = installed.files.filter((path) => !path.startsWith('dist/'));
+it('contains dist, the documents, the templates and five other files, nothing else', () => {
+	const outside = installed.files.filter((path) => !/^(dist|docs|templates)\//.test(path));
 	expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'index.js', 'package.json']);
 	const kinds = new Set(installed.files.filter((path) => path.startsWith('dist/')).map(kindOf));
 	expect(
 		[...kinds].filter((kind) => !['js', 'node.json', 'svg', 'png', 'schema', 'licences'].includes(kind)),
 	).toEqual([]);
+	const read = installed.files.filter((path) => /^(docs|templates)\//.test(path)).map(kindOf);
+	expect([...new Set(read)].sort()).toEqual(['json', 'md', 'png', 'svg', 'yml']);
 });
+
+it('contains what its documents link to, except what is for contributors', () => {
+	const missing = installed.files
+		.filter((path) => path.endsWith('.md'))
+		.flatMap((path) => linksIn(path).map(({ target }) => posix.join(posix.dirname(path), target)))
+		.filter((path) => !installed.files.includes(path));
+	expect([...new Set(missing)].sort()).toEqual([
+		'CONTRIBUTING.md',
+		'bench/README.md',
+		'test/platform/README.md',
+	]);
+});
+
+it('says in words what its pictures show, for readers who cannot load them', () => {
+	const pictures = installed.files
+		.filter((path) => path.endsWith('.md'))
+		.flatMap((path) => linksIn(path).filter(({ isPicture }) => isPicture));
+	expect(pictures.length).toBeGreaterThan(10);
+	expect(pictures.filter(({ words }) => words.split(' ').length < 3)).toEqual([]);
+});
+
+/** The links of a document to other files of the repository. */
+function linksIn(path: string) {
+	const text = readFileSync(join(installed.dir, path), 'utf8');
+	return [...text.matchAll(/(!?)\[([^\]]*)\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(
+		([, mark, words = '', target = '']) => ({ isPicture: mark === '!', words, target }),
+	);
+}
 
 function kindOf(path: string): string {
 	if (path.includes('/__schema__/')) return 'schema';

@@ -1,6 +1,5 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
-import { isJsonObject, member } from '../../shared/text/json';
 import { operationProperties, runOperation } from '../../shared/form/operation';
 import { download } from './file/download.operation';
 import { upload } from './image/upload.operation';
@@ -8,6 +7,7 @@ import { get } from './task/get.operation';
 import { run } from './task/run.operation';
 import { submit } from './task/submit.operation';
 import { wait } from './task/wait.operation';
+import { nodeOfRun } from './task/wait.suspended';
 import { save } from './workflow/save.operation';
 
 /** Both the form and the routing are built from this, and n8n lists the actions in this order: the usual ones first. */
@@ -23,9 +23,9 @@ export async function route(context: IExecuteFunctions): Promise<INodeExecutionD
 	const operations = RESOURCES.find(({ value }) => value === resource)?.operations ?? [];
 	const outputs = await runOperation(context, operations);
 	if (!isSuspendedWait(context)) return outputs;
-	// With "Always Output Data", n8n would add an item to "Check Again". `getNode` returns only a copy of the node.
-	const node = member(context, 'node');
-	if (isJsonObject(node)) node.alwaysOutputData = false;
+	// With "Always Output Data", n8n would add an item to "Check Again".
+	const node = nodeOfRun(context);
+	if (node) node.alwaysOutputData = false;
 	return [[], ...outputs];
 }
 

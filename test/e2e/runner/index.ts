@@ -5,7 +5,7 @@ export { GIVEN_N8N } from './givenN8n';
 export { freePorts, LOOPBACK } from './loopback';
 export { N8nClient, OWNER } from './n8nClient';
 export type { SavedCredential, SavedWorkflow } from './n8nClient';
-export { killEveryN8n } from './n8nProcess';
+export { killEveryN8n, N8N_MODULES, RELOADING } from './n8nProcess';
 export { installPackage, packTarball } from './packageInstall';
 export { startN8n, startWorker } from './startN8n';
 export type { N8nOptions, RunningN8n } from './startN8n';

@@ -7,9 +7,9 @@ import { LOOPBACK } from './loopback';
 import { ProcessLog } from './processLog';
 
 /** The n8n of the lock file, or the one that `npm run compat` has installed, with a Node of its own. */
-const modules = join(process.env.FLOWTASK_N8N_FOLDER ?? join(__dirname, '..'), 'node_modules');
-const n8nBinary = join(modules, 'n8n', 'bin', 'n8n');
-const ownNode = join(modules, 'node', 'bin', 'node');
+export const N8N_MODULES = join(process.env.FLOWTASK_N8N_FOLDER ?? join(__dirname, '..'), 'node_modules');
+const n8nBinary = join(N8N_MODULES, 'n8n', 'bin', 'n8n');
+const ownNode = join(N8N_MODULES, 'node', 'bin', 'node');
 const nodeBinary = existsSync(ownNode) ? ownNode : process.execPath;
 
 const START_DEADLINE_MS = 180_000;
@@ -44,6 +44,9 @@ const QUIET: NodeJS.ProcessEnv = {
 	// This module calls api.n8n.io at every start.
 	N8N_DISABLED_MODULES: 'mcp-registry',
 };
+
+/** Settings with which n8n reloads custom nodes when their files change: it does so in development only. */
+export const RELOADING: NodeJS.ProcessEnv = { N8N_DEV_RELOAD: 'true', NODE_ENV: 'development' };
 
 export function n8nEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 	const env: NodeJS.ProcessEnv = {};

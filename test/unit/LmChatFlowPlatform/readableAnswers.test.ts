@@ -476,6 +476,12 @@ test('the fetch is added to the settings of the model, and to those from which i
 	});
 });
 
-test.each([undefined, {}, { fields: null, completions: 7 }])('leaves another client alone: %j', (model) => {
-	expect(() => makeAnswersReadable(model, at(url), redact, tell)).not.toThrow();
+test.each([
+	[undefined, 'completions.clientConfig'],
+	[{ fields: { configuration: {} }, completions: 7 }, 'completions.clientConfig'],
+	[{ fields: null, completions: { clientConfig: {} } }, 'fields.configuration'],
+])('a client of another form is refused, and what it lacks is named: %j', (model, missing) => {
+	expect(makeAnswersReadable(model, at(url), redact, tell)?.message).toBe(
+		`The FlowPlatform Chat Model does not fit this version of n8n, whose chat models have no "${missing}"`,
+	);
 });

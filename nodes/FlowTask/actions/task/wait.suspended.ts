@@ -2,8 +2,9 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { badInput, type Failure } from '../../../shared/errors/failure';
 import { failRun, isTool } from '../../../shared/errors/nodeError';
+import { showHint } from '../../../shared/run/deliver';
 import { openEntries } from '../../../shared/run/retryMemory';
-import { member } from '../../../shared/text/json';
+import { isJsonObject, member, type JsonObject } from '../../../shared/text/json';
 import { sha256 } from '../../../shared/text/sha256';
 import { pollOf } from '../../api/poll';
 import { judgePoll } from '../../tasks/suspendedWait';
@@ -14,6 +15,9 @@ import type { TasksOfItems } from './taskSource';
 
 /** Where the waits are in n8n's node context, which is stored with the execution. */
 const WAITS = { node: 'flowTaskRuns', run: 'wait', part: 'waits' };
+
+const UNSEEN =
+	'This version of n8n does not show how nodes are connected. Check that "Check Again" is connected back to this node; if not, the results are lost.';
 
 /** How watching ended, by task ID. */
 export type SeenEnds = ReadonlyMap<string, WatchEnd>;
@@ -28,7 +32,7 @@ export async function pollAndSleep(
 	tasksOfItems: TasksOfItems,
 	collect: (ends: SeenEnds) => Promise<INodeExecutionData[][]>,
 ): Promise<INodeExecutionData[][]> {
-	const refusal = refuseUnwired(context);
+	const refusal = whyNeverDone(context);
 	if (refusal) return failRun(context, refusal);
 	let ends: SeenEnds | undefined;
 	const outputs = await inNodeRun(context, async (run) => {
@@ -42,9 +46,16 @@ export async function pollAndSleep(
 	return ends ? await collect(ends) : outputs;
 }
 
-function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
+/** Why a suspended wait would not end, or lose its results. */
+function whyNeverDone(context: IExecuteFunctions): Failure | undefined {
 	if (isTool(context.getNode())) {
 		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
+	}
+	if (context.getNode().alwaysOutputData === true && !nodeOfRun(context)) {
+		return badInput(
+			'In this version of n8n the node cannot switch off "Always Output Data", so "Check Again" would go on for ever',
+			'Switch off "Always Output Data" in the settings of this node. Nothing has been sent yet.',
+		);
 	}
 	if (leadsBack(context)) return undefined;
 	return badInput(
@@ -53,15 +64,23 @@ function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
 	);
 }
 
+/** The node itself, of which `getNode` returns a copy. n8n does not document it. */
+export function nodeOfRun(context: IExecuteFunctions): JsonObject | undefined {
+	const node = member(context, 'node');
+	return isJsonObject(node) ? node : undefined;
+}
+
 /**
  * Whether the first output leads back to the node. n8n's list of child nodes never contains the node itself, so the
  * connections are read from undocumented parts of the context.
- * If those are missing, the wiring is assumed to be right.
  */
 function leadsBack(context: IExecuteFunctions): boolean {
 	const { name } = context.getNode();
 	const connections = member(member(context, 'workflow'), 'connectionsBySourceNode');
-	if (connections === undefined) return true;
+	if (connections === undefined) {
+		showHint(context, UNSEEN);
+		return true;
+	}
 	const first = member(member(member(connections, name), 'main'), '0');
 	const targets: unknown[] = Array.isArray(first) ? first : [];
 	return targets
