@@ -367,8 +367,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		{ ending: 'reset' },
 	),
 	form('a chunk that is cut off', `${sse(say('Hel'))}data: {"choices":[{"del`, {
-		error:
-			/^The answer broke off after 3 characters: the connection ended in the middle of an event$/,
+		error: /^The answer broke off after 3 characters: the connection ended in the middle of an event$/,
 		details: { content: 'Hel', cutOff: '{"choices":[{"del' },
 	}),
 	form('a chunk with a hole', `${sse(say('Hel'))}data: {"choices":[{"del\n\n${sse(say('lo'), STOP, DONE)}`, {
