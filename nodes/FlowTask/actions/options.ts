@@ -50,6 +50,7 @@ function checkOptions(context: IExecuteFunctions) {
 		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
 		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
+		includeInputFields: given.includeInputFields === true,
 		includeRequest: given.includeRequest === true,
 		streamProgress: given.streamProgress === true,
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
@@ -83,6 +84,13 @@ export const TASK_OPTIONS = defineOptions({
 			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
 		],
 		description: "Which of a task's files to return",
+	},
+	includeInputFields: {
+		displayName: 'Include Input Fields',
+		name: 'includeInputFields',
+		type: 'boolean',
+		default: false,
+		description: 'Whether to include all fields of the input item in the output item',
 	},
 	includeRequest: {
 		displayName: 'Include Request',

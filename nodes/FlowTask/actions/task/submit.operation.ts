@@ -15,6 +15,7 @@ export const submit: Operation = {
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',
+			'includeInputFields',
 			'includeRequest',
 			'maxFailures',
 			'maxFileSizeMb',

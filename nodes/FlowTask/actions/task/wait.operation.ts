@@ -53,6 +53,7 @@ export const wait: Operation = {
 		...optionGroups(TASK_OPTIONS, [
 			'fileName',
 			'files',
+			'includeInputFields',
 			'maxFileSizeMb',
 			'noProgressMinutes',
 			'onTimeout',
