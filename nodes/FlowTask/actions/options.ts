@@ -51,7 +51,6 @@ function checkOptions(context: IExecuteFunctions) {
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
 		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		includeInputFields: given.includeInputFields === true,
-		includeRequest: given.includeRequest === true,
 		streamProgress: given.streamProgress === true,
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	});
@@ -91,14 +90,6 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description: 'Whether to include all fields of the input item in the output item',
-	},
-	includeRequest: {
-		displayName: 'Include Request',
-		name: 'includeRequest',
-		type: 'boolean',
-		default: false,
-		description:
-			'Whether to add the request body to the output, as "request". To make the same image again, use it as the "Prompt (JSON)", with the seed mode Keep.',
 	},
 	maxTasksPerDay: {
 		displayName: 'Limit per Day',

@@ -102,9 +102,9 @@ function msBetween(startMs: number | undefined, endMs: number | undefined): numb
 
 /** The JSON of a task, finished or as last seen. @param fileName of the file that the item contains */
 export function describeOutcome(outcome: TaskOutcome, redact: Redact, fileName?: string): JsonObject {
-	const { snapshot, taskId = null, reused, facts, delivery } = outcome;
+	const { snapshot, taskId = null, reused, facts } = outcome;
 	const { info } = snapshot ?? {};
-	const { simplify } = delivery;
+	const { simplify } = outcome.delivery;
 	const unseen = outcome.failure ? 'unknown' : 'submitted';
 	return {
 		...describeOrigin(outcome.itemIndex, facts),
@@ -115,17 +115,18 @@ export function describeOutcome(outcome: TaskOutcome, redact: Redact, fileName?:
 		taskId,
 		...(info && describeReport(info, redact, fileName === undefined)),
 		...(reused && { reused }),
-		...(delivery.includeRequest && describeRequest(outcome, redact)),
 		...(!simplify && describeInFull(outcome, redact)),
 	};
 }
 
-function describeInFull({ snapshot, facts }: TaskOutcome, redact: Redact): JsonObject {
+function describeInFull(outcome: TaskOutcome, redact: Redact): JsonObject {
+	const { snapshot, facts } = outcome;
 	const { info } = snapshot ?? {};
 	return {
 		...(facts.prompt && { prompt: facts.prompt }),
 		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
 		...(snapshot && { timing: describeTiming(snapshot) }),
+		...describeRequest(outcome, redact),
 		...(info && describeRest(info, redact)),
 	};
 }

@@ -41,7 +41,6 @@ export interface Delivery {
 	/** The nodes whose files are wanted, each in its own field; without any, `fileSelection` decides. */
 	readonly outputs?: readonly OutputNode[] | undefined;
 	readonly simplify: boolean;
-	readonly includeRequest: boolean;
 	/** Whether the workflow is known to save no files, so that a task without any has not failed. */
 	readonly mayBeEmpty: boolean;
 }

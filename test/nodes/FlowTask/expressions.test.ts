@@ -102,7 +102,7 @@ test.each<[string, INodeParameters, string]>([
 test('switches may be text, and a fraction of a budget does not become "no limit"', async () => {
 	const parameters = {
 		operation: 'submit',
-		options: { includeRequest: "={{ 'true' }}" },
+		simplify: "={{ 'false' }}",
 		limits: { maxTasks: '={{ 0.5 }}' },
 	};
 	const one = await stage.run(prompts(1), parameters);

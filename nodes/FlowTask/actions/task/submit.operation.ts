@@ -1,7 +1,7 @@
 import { optionGroups } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import type { Operation } from '../../../shared/form/operation';
-import { submitForm } from './fields';
+import { simplifyField, submitForm } from './fields';
 import { submitOrPreview } from './run.operation';
 
 export const submit: Operation = {
@@ -11,12 +11,12 @@ export const submit: Operation = {
 	action: 'Submit task',
 	fields: [
 		...submitForm,
+		simplifyField,
 		...optionGroups(TASK_OPTIONS, [
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',
 			'includeInputFields',
-			'includeRequest',
 			'maxFailures',
 			'maxFileSizeMb',
 			'maxTasks',

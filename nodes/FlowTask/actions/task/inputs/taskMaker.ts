@@ -31,7 +31,6 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 		form: isTool(context.getNode()) ? 'urls' : chosen.value,
 		binaryField: textParameter(context, 'binaryPropertyName', itemIndex) || 'data',
 		simplify: readSimplify(context, itemIndex),
-		includeRequest: run.options.includeRequest,
 		mayBeEmpty: definition !== undefined && savesNothing(definition),
 		outputs: outputs.value,
 	};
