@@ -43,7 +43,7 @@ export class AgentInvoke implements INodeType {
 		usableAsTool: true,
 		builderHint: {
 			searchHint:
-				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. Interrupts go to the second output: let a person or a workflow decide, then use the operation Resume',
+				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. Interrupts go to the second output: let a person or a workflow decide, then use the operation Resume Agent',
 		},
 		credentials: [{ name: 'flowAgentApi', required: true, testedBy: 'testAgentToken' }],
 		properties: operationProperties(OPERATIONS, invoke),
