@@ -26,7 +26,7 @@ export class FlowAgentApi implements ICredentialType {
 			typeOptions: { password: true },
 			required: true,
 			default: '',
-			placeholder: 'agt_…',
+			placeholder: 'e.g. agt_…',
 			description:
 				'From the API-call page of the agent instance. It starts with <code>agt_</code>, or with <code>dbg_</code> if it is temporary.',
 		},
@@ -40,7 +40,7 @@ export class FlowAgentApi implements ICredentialType {
 			type: 'string',
 			required: true,
 			default: '',
-			placeholder: 'https://platform.example.com',
+			placeholder: 'e.g. https://platform.example.com',
 			description: 'Scheme and host of the platform only',
 		},
 		{
@@ -55,7 +55,7 @@ export class FlowAgentApi implements ICredentialType {
 			name: 'mediaUploadPath',
 			type: 'string',
 			default: '',
-			placeholder: '/api/agents/media',
+			placeholder: 'e.g. /api/agents/media',
 			description:
 				'Path for file uploads, appended to the base URL. Leave empty if your deployment offers no upload: files can then be passed only by URL.',
 		},

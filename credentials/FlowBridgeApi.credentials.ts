@@ -23,7 +23,7 @@ export class FlowBridgeApi implements ICredentialType {
 			typeOptions: { password: true },
 			required: true,
 			default: '',
-			placeholder: 'wst_…',
+			placeholder: 'e.g. wst_…',
 			description:
 				"From the WebSocket channel account in the platform's console. It starts with <code>wst_</code>.",
 		},
@@ -34,7 +34,7 @@ export class FlowBridgeApi implements ICredentialType {
 			type: 'string',
 			required: true,
 			default: '',
-			placeholder: 'wss://platform.example.com',
+			placeholder: 'e.g. wss://platform.example.com',
 			description: 'Scheme and host of the platform only',
 		},
 		{

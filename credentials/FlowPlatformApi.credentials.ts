@@ -16,7 +16,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		name: 'wsBaseUrl',
 		type: 'string',
 		default: '',
-		placeholder: 'wss://platform.example.com',
+		placeholder: 'e.g. wss://platform.example.com',
 		description:
 			'URL of the progress WebSocket, if it differs from the base URL. Leave empty to use the base URL with <code>wss://</code> for <code>https://</code>, or <code>ws://</code> for <code>http://</code>.',
 	},
@@ -34,7 +34,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		name: 'fileHosts',
 		type: 'string',
 		default: '',
-		placeholder: '10.0.0.5, minio.internal:9000',
+		placeholder: 'e.g. 10.0.0.5, minio.internal:9000',
 		description:
 			'Hosts in a private network whose files may be fetched. Links to other private addresses are refused, unless the base URL itself is a private address.',
 	},
@@ -43,7 +43,7 @@ const EXPERT_FIELDS: readonly INodeProperties[] = [
 		name: 'modelsPath',
 		type: 'string',
 		default: '',
-		placeholder: '/maas/v1/models',
+		placeholder: 'e.g. /maas/v1/models',
 		description:
 			'Path of the list of chat models, if your deployment has one. Leave empty to enter models by ID.',
 	},
@@ -87,7 +87,7 @@ export class FlowPlatformApi implements ICredentialType {
 			typeOptions: { password: true },
 			required: true,
 			default: '',
-			placeholder: 'sk-…',
+			placeholder: 'e.g. sk-…',
 			description: "From the platform's console. It starts with <code>sk-</code>.",
 		},
 		...wrongSecretNotices('apiKey', 'FlowPlatform API'),
@@ -97,7 +97,7 @@ export class FlowPlatformApi implements ICredentialType {
 			type: 'string',
 			required: true,
 			default: '',
-			placeholder: 'https://platform.example.com',
+			placeholder: 'e.g. https://platform.example.com',
 			description:
 				'Scheme and host of the platform only. The nodes add paths such as <code>/api/maas/…</code>.',
 		},

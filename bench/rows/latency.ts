@@ -46,7 +46,7 @@ async function waitsOf(
 		for (let count = 1; count <= MOST_TASKS; count++) {
 			await platform.resetBooks();
 			const label = `latency ${progressChannel} ${run} ${count}`;
-			const parameters = { options: { output: 'urls' }, limits: { progressChannel } };
+			const parameters = { options: { output: 'urls', simplify: false }, limits: { progressChannel } };
 			const flow = await flowTaskFlow({ n8n, platform, customer, count, label, parameters });
 			const { executionId } = await runWell(n8n, flow);
 			const { tasks, polls } = await platform.books();

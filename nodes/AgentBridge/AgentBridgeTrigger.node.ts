@@ -6,7 +6,6 @@ import {
 	type ITriggerResponse,
 } from 'n8n-workflow';
 
-import { AUTH_FIELDS } from './actions/fields.bridge';
 import { testBridgeConnection } from './actions/credentialTest';
 import { listen } from './actions/trigger/listen';
 import { LISTEN_FIELDS } from './actions/trigger/fields.listen';
@@ -18,10 +17,9 @@ export class AgentBridgeTrigger implements INodeType {
 		icon: { light: 'file:agentBridge.svg', dark: 'file:agentBridge.dark.svg' },
 		group: ['trigger'],
 		version: 1,
-		subtitle: '={{ $parameter["eventFilter"] || "all frames" }}',
-		description:
-			'Starts the workflow when frames arrive over a WebSocket channel account of the agent platform',
-		eventTriggerDescription: '',
+		subtitle: '={{ "On " + ($parameter["eventFilter"] || "any message") }}',
+		description: 'Starts the workflow when a message arrives over a live connection to the agent platform',
+		eventTriggerDescription: 'When a message arrives',
 		activationMessage: 'The workflow stays connected to the bridge and runs when frames arrive.',
 		defaults: { name: 'Agent Bridge Trigger' },
 		inputs: [],
@@ -41,7 +39,7 @@ export class AgentBridgeTrigger implements INodeType {
 			},
 			activationHint: 'Publish the workflow to stay connected.',
 		},
-		properties: [...AUTH_FIELDS, ...LISTEN_FIELDS],
+		properties: [...LISTEN_FIELDS],
 	};
 
 	methods = { credentialTest: { testBridgeConnection } };

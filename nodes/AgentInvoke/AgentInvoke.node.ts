@@ -21,6 +21,12 @@ const OUTPUTS = `={{ ['invoke', 'resume'].includes($parameter.operation)
 	? [{ type: '${NodeConnectionTypes.Main}', displayName: 'Response' }, { type: '${NodeConnectionTypes.Main}', displayName: 'Interrupt' }]
 	: ['${NodeConnectionTypes.Main}'] }}` as const;
 
+/** Whose conversation goes on; expressions are not evaluated, because they may need an item. */
+const SUBTITLE = `={{ $parameter.operation !== 'invoke'
+	? { resume: 'Resume after an interrupt', forgetSession: 'Forget session', uploadMedia: 'Upload media' }[$parameter.operation]
+	: $parameter.sessionMode === 'new' ? 'New session'
+	: 'Session ' + String(($parameter.sessionMode === 'explicit' ? $rawParameter.sessionId : $rawParameter.sessionKey) || 'of the chat').replace('=', '') }}` as const;
+
 export class AgentInvoke implements INodeType {
 	description: INodeTypeDescription = {
 		displayName: 'Agent Invoke',
@@ -28,7 +34,7 @@ export class AgentInvoke implements INodeType {
 		icon: { light: 'file:agentInvoke.svg', dark: 'file:agentInvoke.dark.svg' },
 		group: ['transform'],
 		version: 1,
-		subtitle: '={{ $parameter["operation"] }}',
+		subtitle: SUBTITLE,
 		description:
 			'Talk to a hosted agent: n8n remembers its sessions, and its interrupts have an output of their own',
 		defaults: { name: 'Agent Invoke' },
@@ -37,7 +43,7 @@ export class AgentInvoke implements INodeType {
 		usableAsTool: true,
 		builderHint: {
 			searchHint:
-				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. Interrupts go to the second output: let a person or a workflow decide, then use the operation Resume',
+				'For agents that are hosted on the platform, not for the AI Agent of n8n. Remembers the session of each key automatically. Interrupts go to the second output: let a person or a workflow decide, then use the operation Resume Agent',
 		},
 		credentials: [{ name: 'flowAgentApi', required: true, testedBy: 'testAgentToken' }],
 		properties: operationProperties(OPERATIONS, invoke),

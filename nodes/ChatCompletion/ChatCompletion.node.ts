@@ -19,7 +19,7 @@ export class ChatCompletion implements INodeType {
 		icon: { light: 'file:chatCompletion.svg', dark: 'file:chatCompletion.dark.svg' },
 		group: ['transform'],
 		version: 1,
-		subtitle: '={{ $parameter["model"] }}',
+		subtitle: '={{ String($rawParameter["model"] || "No model yet").replace("=", "") }}',
 		description: 'Ask a chat model a question, with or without reasoning',
 		defaults: { name: 'Chat Completion' },
 		inputs: [NodeConnectionTypes.Main],

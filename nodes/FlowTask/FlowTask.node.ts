@@ -9,6 +9,7 @@ import {
 import { searchImageNodes, searchOutputNodes, searchSeeds, searchWorkflows } from './methods/lists';
 import { getOverrideFields } from './methods/overrideFields';
 import { testPlatformKey } from '../shared/platform/platformTest';
+import { SAVED_PREFIX } from '../shared/workflow/savedWorkflows';
 import { resourceProperties, route } from './actions/router';
 
 /** A suspended wait has two outputs, one of which leads back to the node; every other operation has one. */
@@ -17,6 +18,12 @@ const OUTPUTS =
 	? [{ type: '${NodeConnectionTypes.Main}', displayName: 'Check Again' }, { type: '${NodeConnectionTypes.Main}', displayName: 'Done' }]
 	: ['${NodeConnectionTypes.Main}'] }}` as const;
 
+/** The workflow as the list shows it; an expression is not evaluated, because it may need an item. */
+const SUBTITLE = `={{ ['run', 'submit'].includes($parameter.operation)
+	? String($rawParameter.workflowId || 'No workflow yet').replace('${SAVED_PREFIX}', '').replace('=', '')
+		+ ($rawParameter.options?.variants > 1 ? ' · ' + $rawParameter.options.variants + ' variants' : '')
+	: { wait: 'Wait for tasks', get: 'Get tasks', upload: 'Upload image', download: 'Download files', save: 'Save workflow' }[$parameter.operation] }}` as const;
+
 export class FlowTask implements INodeType {
 	description: INodeTypeDescription = {
 		displayName: 'Flow Task',
@@ -24,7 +31,7 @@ export class FlowTask implements INodeType {
 		icon: { light: 'file:flowTask.svg', dark: 'file:flowTask.dark.svg' },
 		group: ['transform'],
 		version: 1,
-		subtitle: '={{ $parameter["operation"] + ": " + $parameter["resource"] }}',
+		subtitle: SUBTITLE,
 		description: 'Run hosted image workflows: one image or hundreds at once',
 		defaults: { name: 'Flow Task' },
 		inputs: [NodeConnectionTypes.Main],

@@ -49,7 +49,7 @@ export class LmChatFlowPlatform implements INodeType {
 		icon: { light: 'file:lmChatFlowPlatform.svg', dark: 'file:lmChatFlowPlatform.dark.svg' },
 		group: ['transform'],
 		version: 1,
-		subtitle: '={{ $parameter["model"] }}',
+		subtitle: '={{ String($rawParameter["model"] || "No model yet").replace("=", "") }}',
 		description: "The platform's chat models, for AI agents and chains",
 		defaults: { name: 'FlowPlatform Chat Model' },
 		inputs: [],

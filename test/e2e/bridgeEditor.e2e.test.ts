@@ -54,6 +54,7 @@ test('the trigger shows the first frame that arrives, and closes the connection'
 test('the action sends a request and gets the reply; missing values are reported before anything is sent', async () => {
 	await editor.openNode('Agent Bridge');
 	await editor.paste('frame', '{"type": "message", "text": "Where is my order? [tool]"}');
+	await editor.type('eventFilter', ' ');
 	const before = platform.books().bridge.received.length;
 	await editor.executeStep();
 	await editor.output.getByText('The node cannot tell which frame is the reply').first().waitFor();

@@ -12,7 +12,7 @@ export function bridgeInbox(
 ): WorkflowDocument {
 	const trigger = {
 		...{ id: 'trigger', name: 'Agent Bridge Trigger', type: 'n8n-nodes-flowtask.agentBridgeTrigger' },
-		parameters: { eventPath: 'type', eventFilter: 'message', idPath: 'id', options },
+		parameters: { eventFilter: 'message', idPath: 'id', options },
 		credentials: { flowBridgeApi: { id: account.id, name: account.name } },
 	};
 	return inARow(name, [trigger, ...steps]);

@@ -377,7 +377,7 @@ describe('a failed item', () => {
 			expect(await title.innerText()).toContain('out of memory');
 			expect(await title.innerText()).toContain('[item 1]');
 			const advice = await editor.output.getByTestId('node-error-description').innerText();
-			expect(advice).toContain('Check the values of this item against what the workflow accepts');
+			expect(advice).toContain('This is row 2 (');
 			await editor.dismissMessages();
 			await docsImage(page, 'error-item');
 			await editor.closeNode();

@@ -225,6 +225,20 @@ describe('flowPlatformApi: answers', () => {
 	});
 });
 
+test('a test does not send a person to the credential in which it is read', async () => {
+	const answers = [
+		await harness.testCredential('flowPlatformApi', { apiKey: 'agt_x', baseUrl: platform.apiUrl }),
+		await harness.testCredential('flowPlatformApi', { apiKey: platform.apiKey, baseUrl: 'nowhere' }),
+		await harness.testCredential('flowAgentApi', { agentToken: 'sk-1', baseUrl: platform.apiUrl }),
+		await harness.testCredential('flowBridgeApi', { channelToken: 'wst_1', wsBaseUrl: 'ftp://x' }),
+	];
+	for (const { status, message } of answers) {
+		expect(status).toBe('Error');
+		expect(message).not.toMatch(/in the credential|Open the/);
+		expect(message).toMatch(/^[A-Z].*[.]$/);
+	}
+});
+
 describe('flowPlatformApi: Saved Workflows', () => {
 	const testWith = async (
 		savedWorkflows: ICredentialDataDecryptedObject[string],
@@ -255,7 +269,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		[
 			'invalid JSON',
 			'{"Poster": {"workflowId": "wf_1"},}',
-			'"Saved Workflows" in the credential is not a JSON object: it has a comma before a closing bracket',
+			'"Saved Workflows" is not a JSON object: it has a comma before a closing bracket',
 			'It should look like {"Portrait": ',
 		],
 		[
@@ -306,9 +320,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 	test('reports a wrong list even if the platform cannot be reached', async () => {
 		scripted.answer = (_request, response) => response.writeHead(502).end('<html>');
 		const { message } = await testWith('{"Poster": ', 'sk-SECRETPART12', scripted.baseUrl);
-		expect(message).toMatch(
-			/could not answer \(HTTP 502\).*"Saved Workflows" in the credential is not a JSON object/,
-		);
+		expect(message).toMatch(/could not answer \(HTTP 502\).*"Saved Workflows" is not a JSON object/);
 	});
 });
 

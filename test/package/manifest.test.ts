@@ -175,11 +175,19 @@ describe('the search of the editor', () => {
 		['chat completion', 'Chat Completion'],
 		['reasoning', 'Chat Completion'],
 		['agent session', 'Agent Invoke'],
-		['websocket', 'Agent Bridge'],
+		['websocket', 'Agent Bridge (WebSocket)'],
 		['language model', 'FlowPlatform Chat Model'],
 	])('finds "%s": %s', (phrase, name) => {
 		const found = sublimeSearch(phrase, nodes).map(({ item }) => item.properties.displayName);
 		expect(found).toContain(name);
+	});
+
+	it('puts the node that asks an agent before the bridge', () => {
+		const byName = nodes.toSorted((one, other) =>
+			one.properties.displayName.localeCompare(other.properties.displayName),
+		);
+		const found = sublimeSearch('agent', byName).map(({ item }) => item.properties.displayName);
+		expect(found[0]).toBe('Agent Invoke');
 	});
 
 	// n8n lists both as one entry, whichever of them it finds.

@@ -117,7 +117,7 @@ describe('what the nodes output', () => {
 			const picture = { binary: { data: { data, fileName: 'a.png', mimeType: 'image/png' } } };
 			const uploaded = await stage.run([picture], { resource: 'image', operation: 'upload' });
 			expectDescribed(`${FlowTask}/image/upload`, [uploaded]);
-			const links = [{ json: { finalFiles: item?.json.finalFiles ?? [] } }];
+			const links = (await stage.run(tasks, { operation: 'get' })).output(NODE_NAME);
 			const downloaded = await stage.run(links, { resource: 'file', operation: 'download' });
 			expectDescribed(`${FlowTask}/file/download`, [downloaded]);
 		} finally {

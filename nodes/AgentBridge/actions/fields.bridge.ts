@@ -2,13 +2,15 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { defineOptions } from '../../shared/form/options';
 
+/** The frame that is sent first unless another one is entered. */
+export const DEFAULT_AUTH_FRAME = '{"type": "auth", "token": "$token"}';
+
 /** How both nodes authenticate (§5.4). */
-export const AUTH_FIELDS: readonly INodeProperties[] = [
-	{
+const AUTH_OPTIONS = defineOptions({
+	authMode: {
 		displayName: 'Authentication',
 		name: 'authMode',
 		type: 'options',
-		noDataExpression: true,
 		options: [
 			{
 				name: 'Sub-Protocol',
@@ -24,16 +26,16 @@ export const AUTH_FIELDS: readonly INodeProperties[] = [
 		default: 'subprotocol',
 		description: 'How the channel account authenticates. The node uses one method or the other, never both.',
 	},
-	{
+	authFrame: {
 		displayName: 'Authentication Frame',
 		name: 'authFrame',
 		type: 'json',
-		default: '{"type": "auth", "token": "$token"}',
+		default: DEFAULT_AUTH_FRAME,
 		displayOptions: { show: { authMode: ['inFrame'] } },
 		description:
 			'The frame that your platform expects first. Its shape depends on the platform. <code>$token</code> is replaced by the token of the credential when the connection opens.',
 	},
-];
+});
 
 export const FRAME_FIELD: INodeProperties = {
 	displayName: 'Frame',
@@ -47,23 +49,31 @@ export const FRAME_FIELD: INodeProperties = {
 		'The JSON object to send, as your platform expects it. Switch to Expression to use fields of the item in it.',
 };
 
-/** Said once in each form, at its first path. Paths are JMESPath. */
-export const PATH_HINT =
+/** Paths are JMESPath. */
+const PATH_HINT =
 	'Paths are field names separated by dots, such as data.id or items[0].id. A name with a hyphen or a dot needs quotation marks: data."message-id"';
-
-export const EVENT_PATH: INodeProperties = {
-	displayName: 'Event Path',
-	name: 'eventPath',
-	type: 'string',
-	default: 'type',
-	placeholder: 'e.g. type or data.event',
-	description: 'Where a frame names its event',
-};
 
 /** Just below the longest time that a timer accepts: 2^31 ms. */
 export const MAX_SECONDS = 2_000_000;
 
-export const HEARTBEAT_OPTIONS = defineOptions({
+/** Where the nodes look for the event of a frame, unless told otherwise. */
+export const DEFAULT_EVENT_PATH = 'type';
+
+export const EVENT_OPTIONS = defineOptions({
+	eventPath: {
+		displayName: 'Event Path',
+		name: 'eventPath',
+		type: 'string',
+		default: DEFAULT_EVENT_PATH,
+		placeholder: 'e.g. data.event',
+		hint: PATH_HINT,
+		description: 'Where a frame names its event',
+	},
+});
+
+/** What concerns the connection of either node. */
+export const CONNECTION_OPTIONS = defineOptions({
+	...AUTH_OPTIONS,
 	heartbeatFrame: {
 		displayName: 'Heartbeat Frame',
 		name: 'heartbeatFrame',

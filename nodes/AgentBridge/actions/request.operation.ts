@@ -12,7 +12,13 @@ import { readItem } from '../../shared/errors/expressionError';
 import { isTool } from '../../shared/errors/nodeError';
 import { valueAt } from '../../shared/form/expression';
 import { createEventFilter, nameAt, readPath, withValueAt, type Frame, type Path } from '../frames';
-import { EVENT_PATH, FRAME_FIELD, HEARTBEAT_OPTIONS, MAX_SECONDS, PATH_HINT } from './fields.bridge';
+import {
+	CONNECTION_OPTIONS,
+	DEFAULT_EVENT_PATH,
+	EVENT_OPTIONS,
+	FRAME_FIELD,
+	MAX_SECONDS,
+} from './fields.bridge';
 import type { Operation } from '../../shared/form/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';
 
@@ -55,14 +61,24 @@ const REPLY_ENDS = defineOptions({
 /** How the reply is recognized. The field names of a frame are not documented (§6.2), so the operator enters them. */
 const REPLY_FIELDS: readonly INodeProperties[] = [
 	{
+		displayName: 'Reply Events',
+		name: 'eventFilter',
+		type: 'string',
+		default: 'message',
+		placeholder: 'e.g. message, interrupt',
+		hint: 'With "message", the wait ends when {"type": "message", …} arrives; empty means any event',
+		description:
+			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected.',
+	},
+	{
 		displayName: 'ID to Repeat',
 		name: 'correlationPath',
 		type: 'string',
 		default: '',
 		placeholder: 'e.g. message_id',
+		hint: 'For {"message_id": "m-1", …}, enter message_id; a frame without an ID gets a new one',
 		description:
-			'Where the sent frame holds the value that its reply repeats. If the frame has nothing there, a new ID is inserted.',
-		hint: PATH_HINT,
+			'Where the sent frame holds the value that its reply repeats. Leave it and "ID in Reply" empty if your platform repeats none: each item then has a connection of its own.',
 	},
 	{
 		displayName: 'ID in Reply',
@@ -70,20 +86,9 @@ const REPLY_FIELDS: readonly INodeProperties[] = [
 		type: 'string',
 		default: '',
 		placeholder: 'e.g. correlation_id',
-		description:
-			'Where the reply repeats that value. If your platform does not correlate frames, leave both paths empty and fill in "Reply Events": each item then has a connection of its own.',
+		hint: 'For the reply {"correlation_id": "m-1", …}, enter correlation_id',
+		description: 'Where the reply repeats that value',
 	},
-	EVENT_PATH,
-	{
-		displayName: 'Reply Events',
-		name: 'eventFilter',
-		type: 'string',
-		default: '',
-		placeholder: 'e.g. message, interrupt',
-		description:
-			'The events that end the wait, separated by commas. Frames that belong to the request but name another event, such as tool events, are collected. Empty means any event.',
-	},
-	...Object.values(REPLY_ENDS),
 ];
 
 const REQUEST_OPTIONS = defineOptions({
@@ -96,14 +101,16 @@ const REQUEST_OPTIONS = defineOptions({
 		description:
 			'Where the reply holds its text, which is then output as "answer", and also as "output" in executions that a chat started',
 	},
-	...HEARTBEAT_OPTIONS,
+	...CONNECTION_OPTIONS,
+	...EVENT_OPTIONS,
+	...REPLY_ENDS,
 });
 
 export const request: Operation = {
 	value: 'request',
-	name: 'Request',
-	description: 'Send a frame, wait for the reply and collect the frames before it',
-	action: 'Send frame and wait for reply',
+	name: 'Request Reply',
+	description: 'Send a message, wait for the reply and collect the frames before it',
+	action: 'Send message and wait for reply',
 	fields: [FRAME_FIELD, ...REPLY_FIELDS, optionsCollection(REQUEST_OPTIONS)],
 	execute: async (context) => {
 		const asTool = isTool(context.getNode());
@@ -147,21 +154,23 @@ function answerOf(replies: readonly Frame[], path: Path | undefined): Json | und
 
 function readRequest(context: IExecuteFunctions, itemIndex: number) {
 	const entered = (name: string): unknown => context.getNodeParameter(name, itemIndex, '');
+	const option = (name: string, absent = ''): unknown =>
+		context.getNodeParameter(`options.${name}`, itemIndex, absent);
 	const given = readFrame(entered('frame'));
 	if (!given.ok) return given;
 	const events = entered('eventFilter');
 	// An expression may return a list of events as an array.
 	const list = Array.isArray(events) ? events.map(textOrNumber).join(',') : textOrNumber(events);
-	const filter = createEventFilter(entered('eventPath'), list);
+	const filter = createEventFilter(option('eventPath', DEFAULT_EVENT_PATH), list);
 	if (!filter.ok) return filter;
 	const toRepeat = readPath('ID to Repeat', entered('correlationPath'));
 	if (!toRepeat.ok) return toRepeat;
 	const inReply = readPath('ID in Reply', entered('replyPath'));
 	if (!inReply.ok) return inReply;
-	const answerPath = readPath('Answer Path', entered('options.answerPath'));
+	const answerPath = readPath('Answer Path', option('answerPath'));
 	if (!answerPath.ok) return answerPath;
-	const form = Object.fromEntries(Object.keys(REPLY_ENDS).map((name) => [name, entered(name)]));
-	const ends = checkEntered(form, {}, REPLY_ENDS);
+	const form = Object.fromEntries(Object.keys(REPLY_ENDS).map((name) => [name, option(name)]));
+	const ends = checkEntered(form, REPLY_ENDS);
 	if (!ends.ok) return ends;
 	if (!inReply.value && filter.value.isOpen) {
 		return failInput(

@@ -16,7 +16,7 @@ import { readBridgeAccount } from '../account';
 import { RequestSession, SENT_BUT } from '../connection/requestSession';
 import type { Bridge } from '../connection/failures';
 import { CREDENTIAL, parseFrame, openBridgeOf } from './openBridge';
-import { HEARTBEAT_OPTIONS } from './fields.bridge';
+import { DEFAULT_AUTH_FRAME } from './fields.bridge';
 
 type ItemOutcome = Result<IDataObject>;
 
@@ -103,7 +103,9 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	const redact = redactor(account.secrets);
 	const opened = new Map<string, Result<Bridge>>();
 	const openFor = async (itemIndex: number): Promise<Result<Bridge>> => {
-		const authFrame = readItem(() => ok<unknown>(context.getNodeParameter('authFrame', itemIndex, '')));
+		const authFrame = readItem(() =>
+			ok<unknown>(context.getNodeParameter('options.authFrame', itemIndex, DEFAULT_AUTH_FRAME)),
+		);
 		if (!authFrame.ok) return authFrame;
 		const name = jsonText(authFrame.value) ?? '';
 		const known = opened.get(name);
@@ -124,10 +126,9 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 /** The connection fields, with the heartbeat of the first item that uses the connection. */
 function readForm(context: IExecuteFunctions, itemIndex: number, authFrame: unknown) {
 	return readItem(() => {
-		const authMode: unknown = context.getNodeParameter('authMode', itemIndex);
 		const options: unknown = context.getNodeParameter('options', itemIndex, {});
 		const given = isJsonObject(options) ? options : {};
-		return ok({ authMode, authFrame, options: { ...given, idleTimeoutSeconds: 0 } });
+		return ok({ authMode: given.authMode, authFrame, options: { ...given, idleTimeoutSeconds: 0 } });
 	});
 }
 
@@ -166,7 +167,8 @@ function openFrameMemory(context: IExecuteFunctions) {
 		'timeoutSeconds',
 		'replyComplete',
 		'silenceMs',
-		...Object.keys(HEARTBEAT_OPTIONS),
+		'heartbeatFrame',
+		'heartbeatSeconds',
 	]);
 	return {
 		/** @returns `undefined` if the item's frame should be sent */

@@ -5,12 +5,12 @@ import { readItem } from '../../shared/errors/expressionError';
 import { booleanOf } from '../../shared/text/textOf';
 import type { Operation } from '../../shared/form/operation';
 import { defineOptions, optionsCollection } from '../../shared/form/options';
-import { FRAME_FIELD, HEARTBEAT_OPTIONS } from './fields.bridge';
+import { CONNECTION_OPTIONS, FRAME_FIELD } from './fields.bridge';
 import { inSession, readFrame } from './run';
 import { canReachTrigger, handOver } from './triggerConnection';
 
 const SEND_OPTIONS = defineOptions({
-	...HEARTBEAT_OPTIONS,
+	...CONNECTION_OPTIONS,
 	useTriggerConnection: {
 		displayName: "Use the Trigger's Connection",
 		name: 'useTriggerConnection',
@@ -23,9 +23,9 @@ const SEND_OPTIONS = defineOptions({
 
 export const send: Operation = {
 	value: 'send',
-	name: 'Send',
-	description: 'Send a frame without waiting for a reply',
-	action: 'Send frame',
+	name: 'Send Frame',
+	description: 'Send a message without waiting for a reply',
+	action: 'Send message',
 	fields: [FRAME_FIELD, optionsCollection(SEND_OPTIONS)],
 	execute: async (context) =>
 		await inSession(context, async (session, itemIndex) => {

@@ -19,7 +19,7 @@ export interface DeliveredTurn extends Partial<Pick<ReadTurn, 'simplify' | 'prev
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
-	'For some items, the agent sent more than one interrupt: "interrupt" is the first, and "interrupts" contains all of them. Answer each one with "Resume".';
+	'For some items, the agent sent more than one interrupt: "interrupt" is the first, and "interrupts" contains all of them. Answer each one with "Resume Agent".';
 
 const NO_SESSION =
 	'The answer names no session of at most 2,000 characters, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If the answer has none, set "Session" to "By ID" if your deployment lets you choose the IDs, otherwise to "New Each Time".';

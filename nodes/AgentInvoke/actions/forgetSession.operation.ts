@@ -44,7 +44,7 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 	const results = read.map((key): Result<IDataObject> => {
 		if (!key.ok) return key;
 		const sessionId = sessions.find(key.value);
-		return ok({ key: key.value, forgotten: sessionId !== '', sessionId });
+		return ok({ key: key.value, deleted: sessionId !== '', sessionId });
 	});
 	return [deliverResults(context, results)];
 }

@@ -75,7 +75,7 @@ const sessionFields: readonly INodeProperties[] = [
 /** Sends a message to the agent and returns its answer, or its interrupt (§4.6). */
 export const invoke: Operation = {
 	value: 'invoke',
-	name: 'Invoke',
+	name: 'Invoke Agent',
 	description: 'Send a message to the agent and get its answer',
 	action: 'Invoke agent',
 	fields: [

@@ -85,7 +85,7 @@ const fields: readonly INodeProperties[] = [
 /** Answers an interrupt in its session, and returns what the agent says next. */
 export const resume: Operation = {
 	value: 'resume',
-	name: 'Resume',
+	name: 'Resume Agent',
 	description: 'Answer an interrupt so that the agent continues',
 	action: 'Resume agent',
 	fields: [...fields, streamField, simplifyField, ...optionGroups({ ...TURN_OPTIONS, ...RESUME_OPTIONS })],

@@ -82,7 +82,7 @@ async function takeAll(
 	await endUnasked(context.getInputData().length, prepared, chatStreamOf);
 	// No one watches a stopped execution, so its streams end, although answers to calls already sent are still read.
 	const endStreams = (): void => {
-		for (const { itemIndex } of turns) void chatStreamOf(itemIndex).fail(STOPPED);
+		for (const { itemIndex } of turns) void chatStreamOf(itemIndex).warn(STOPPED);
 	};
 	if (run.signal.aborted) endStreams();
 	else run.signal.addEventListener('abort', endStreams, { once: true });

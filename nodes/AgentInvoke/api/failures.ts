@@ -255,7 +255,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 		return /pending/i.test(reason)
 			? [
 					'The agent is still waiting for the answer to its interrupt',
-					'First answer it with the operation "Resume", using the IDs from the "Interrupt" output, or start over with "Forget Session".',
+					'First answer it with the operation "Resume Agent", using the IDs from the "Interrupt" output, or start over with "Forget Session".',
 				]
 			: [
 					'The agent is no longer waiting for this interrupt',

@@ -27,7 +27,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'workflowId', type: 'string' },
 		{ name: 'nodeId', type: 'string' },
 		{ name: 'node', type: 'string' }, // the node's name
-		{ name: 'item', type: 'number' },
+		{ name: 'item', type: 'number' }, // the row of the input, from 1
 		{ name: 'sessionId', type: 'string' },
 		{ name: 'agent', type: 'string' },
 		{ name: 'kind', type: 'string' }, // message | result
@@ -206,7 +206,7 @@ export class TurnLog {
 			nodeId,
 			day,
 			node: cellText(node, TEXT_CHARS),
-			item: itemIndex,
+			item: itemIndex + 1,
 			sessionKey: keyText(this.owners.keyOf(turn)),
 			agent: cellText(client.agent, TEXT_CHARS),
 			kind: isResume ? 'result' : 'message',

@@ -154,7 +154,7 @@ async function answerItem(
 		run.memory.keep(itemIndex, run.fingerprintOf(itemIndex), { answer: described.value });
 		const { warning } = described.value;
 		// Without any text, a streaming chat would say that streaming is switched off.
-		if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.fail(warning);
+		if (!chatStream.hasBegun && typeof warning === 'string') await chatStream.warn(warning);
 		return described;
 	});
 }

@@ -186,18 +186,36 @@ const TYPES: Readonly<Record<string, string>> = {
 const NOT_ALLOWED = 'is not allowed';
 /** What the library says, and the same in the words of the node's other messages. */
 const WORDS: ReadonlyArray<readonly [RegExp, string]> = [
+	[/^Instance type "number" is invalid\. Expected "integer"$/, 'must be integer'],
 	[/^Instance type "(.*)" is invalid\. Expected "(.*)"$/, 'must be $2 instead of $1'],
+	[/^(\S+) is not a multiple of (\S+)$/, 'must be a multiple of $2 instead of $1'],
+	[/^Array has too few items \((\d+) < (\d+)\)$/, 'must have at least $2 items instead of $1'],
+	[/^Array has too many items \((\d+) > (\d+)\)$/, 'must have at most $2 items instead of $1'],
+	[/^String is too short \((\d+) < (\d+)\)$/, 'must have at least $2 characters instead of $1'],
+	[/^String is too long \((\d+) > (\d+)\)$/, 'must have at most $2 characters instead of $1'],
+	[/^String does not match format (".*")$/, 'must have the format $1'],
+	[/^String does not match pattern$/, 'must match the pattern'],
 	[/^Instance does not match (any of )?(?=\W|\w+$)/, 'must be $1'],
 	[/^Instance does not have required property/, 'must have'],
 	[/^False boolean schema$/, NOT_ALLOWED],
 	[/^(?:Instance|String|Array) /, ''],
 ];
 
+/** The library's words for a bound do not always say whether the bound itself is allowed. */
+const BOUNDS: Readonly<Record<string, string>> = {
+	minimum: 'at least',
+	maximum: 'at most',
+	exclusiveMinimum: 'more than',
+	exclusiveMaximum: 'less than',
+};
+const PAST_BOUND = /^(\S+) is (?:less|greater) than (?:or equal to )? ?(\S+)$/;
+
 /** A problem in words, without the full stop: `list.0.title must be text instead of a number`. */
 function problemIn({ instanceLocation, keyword, error }: OutputUnit): string {
 	const steps = instanceLocation.split('/').slice(1);
 	const path = steps.map((step) => decodeURI(step).replaceAll('~1', '/').replaceAll('~0', '~')).join('.');
 	let problem = error.replace(/\.$/, '');
+	problem = problem.replace(PAST_BOUND, `must be ${BOUNDS[keyword] ?? ''} $2 instead of $1`);
 	for (const [said, words] of WORDS) problem = problem.replace(said, words);
 	if (keyword === 'type')
 		problem = problem.replaceAll('", "', ' or ').replace(/\w+/g, (word) => TYPES[word] ?? word);

@@ -1,21 +1,23 @@
 import type { IBinaryData, IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import type { FailureKind } from '../../shared/errors/failure';
-import { isTool, throwFirst, toErrorItem } from '../../shared/errors/nodeError';
+import { isTool, throwFirst } from '../../shared/errors/nodeError';
 import { listIds, logStopped, showHint } from '../../shared/run/deliver';
 import type { Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from '../tasks/engine';
-import { namedTask, ofVariant } from '../tasks/failures';
+import type { ResultFile } from '../tasks/resultFiles';
+import { namedTask } from '../tasks/failures';
 import {
 	describeForAgent,
 	describeOutcome,
+	firstWords,
 	wasToFetch,
 	leftOutHint,
 	missingOutputs,
 	missingOutputsHint,
-	rawTaskInfo,
 	summarise,
 } from '../tasks/describeTask';
+import { failedRow, promptIn, withInputFields } from './itemRows';
 import type { NodeRun } from './run';
 
 /** An error's text shows at most this many task IDs; its details contain all. */
@@ -49,8 +51,7 @@ export function deliver(
 
 	const items = outcomes.flatMap((outcome): INodeExecutionData[] => {
 		const { itemIndex, failure, facts } = outcome;
-		if (failure && !isLate(outcome))
-			return [toErrorItem(context.getNode(), ofVariant(failure, facts.variant), itemIndex)];
+		if (failure && !isLate(outcome)) return [failedRow(context, failure, itemIndex, facts)];
 		if (!isTool(context.getNode())) return itemsOf(outcome, redact, isLate(outcome));
 		const json = describeForAgent(outcome, redact, isShown);
 		return [
@@ -67,43 +68,34 @@ export function deliver(
 		outcomes.some(({ failure }) => failure) && `${summarise(outcomes)}.`,
 	];
 	for (const hint of hints) if (hint) showHint(context, hint);
-	return [items];
+	const isPlain = isTool(context.getNode()) || !options.includeInputFields;
+	return [isPlain ? items : withInputFields(context, items)];
 }
 
 function itemsOf(outcome: TaskOutcome, redact: Redact, late: boolean): INodeExecutionData[] {
-	const { delivery } = outcome;
+	const { delivery, files } = outcome;
 	const pairedItem = { item: outcome.itemIndex };
-	const info = outcome.snapshot?.info;
-	const described = describeOutcome(outcome, redact);
-	const missing = missingOutputs(outcome);
-	const json: IDataObject = {
-		...described,
-		...(missing.length > 0 && { missingOutputs: missing }),
-		...(late && {
-			lastStatus: described.status,
-			status: 'timedOut',
-			advice: outcome.failure?.advice ?? '',
-		}),
-		...(!delivery.simplify && info && { raw: rawTaskInfo(info, redact) }),
+	const jsonOf = (file?: ResultFile): IDataObject => {
+		const described = describeOutcome(outcome, redact, file?.stored.binary.fileName);
+		const missing = missingOutputs(outcome);
+		return {
+			...described,
+			...(late && {
+				status: 'timedOut',
+				lastStatus: described.status,
+				advice: outcome.failure?.advice ?? '',
+			}),
+			...(missing.length > 0 && { missingOutputs: missing }),
+		};
 	};
-	const { files } = outcome;
-	if (files.length === 0) return [{ json, pairedItem }];
+	const [first] = files;
+	if (!first) return [{ json: jsonOf(), pairedItem }];
 	const fieldFor = (nodeId: string | null): string =>
 		delivery.outputs?.find((output) => output.nodeId === nodeId)?.field ?? delivery.binaryField;
 	if (delivery.form === 'filePerItem') {
-		return files.map(({ link, stored }) => ({
-			json: {
-				...json,
-				file: {
-					nodeId: link.nodeId,
-					index: link.index,
-					name: stored.binary.fileName ?? '',
-					mimeType: stored.binary.mimeType,
-					bytes: stored.bytes,
-					url: redact.known(link.url),
-				},
-			},
-			binary: { [fieldFor(link.nodeId)]: stored.binary },
+		return files.map((file) => ({
+			json: { ...jsonOf(file), ...(!delivery.simplify && { file: describeFile(file, redact) }) },
+			binary: { [fieldFor(file.link.nodeId)]: file.stored.binary },
 			pairedItem,
 		}));
 	}
@@ -114,7 +106,18 @@ function itemsOf(outcome: TaskOutcome, redact: Redact, late: boolean): INodeExec
 		for (let number = 1; binary.has(name); number++) name = `${field}_${number}`;
 		binary.set(name, stored.binary);
 	}
-	return [{ json, binary: Object.fromEntries(binary), pairedItem }];
+	return [{ json: jsonOf(first), binary: Object.fromEntries(binary), pairedItem }];
+}
+
+function describeFile({ link, stored }: ResultFile, redact: Redact): IDataObject {
+	return {
+		nodeId: link.nodeId,
+		index: link.index,
+		name: stored.binary.fileName ?? '',
+		mimeType: stored.binary.mimeType,
+		bytes: stored.bytes,
+		url: redact.known(link.url),
+	};
 }
 
 function logCancelled(
@@ -143,8 +146,9 @@ function throwFailed(
 	isRecorded: boolean,
 ): void {
 	const failed = outcomes.flatMap((outcome) => {
-		const { itemIndex, failure } = outcome;
-		return failure && !isLate(outcome) ? [{ itemIndex, failure }] : [];
+		const { itemIndex, failure, facts } = outcome;
+		if (!failure || isLate(outcome)) return [];
+		return [{ itemIndex, failure, words: firstWords(facts.prompt ?? promptIn(failure) ?? '') }];
 	});
 	const tasks = knownTasks(outcomes);
 	const ids = idsOf(tasks);
@@ -175,10 +179,10 @@ function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
 
 /** The tasks whose IDs are known, even those that may not exist. */
 function knownTasks(outcomes: readonly TaskOutcome[]) {
-	return outcomes.flatMap(({ itemIndex: item, taskId: ownId, snapshot, failure }) => {
+	return outcomes.flatMap(({ itemIndex, taskId: ownId, snapshot, failure }) => {
 		const taskId = ownId ?? (failure && namedTask(failure));
 		const status = snapshot?.info?.state ?? (failure ? 'unknown' : 'submitted');
-		return taskId === undefined ? [] : [{ item, taskId, status }];
+		return taskId === undefined ? [] : [{ item: itemIndex + 1, taskId, status }];
 	});
 }
 

@@ -56,7 +56,7 @@ function checkOptions(context: IExecuteFunctions) {
 		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
 		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
-		includeRequest: given.includeRequest === true,
+		includeInputFields: given.includeInputFields === true,
 		streamProgress: given.streamProgress === true,
 		maxFileBytes: Math.floor(number('maxFileSizeMb') * BYTES_PER_MB),
 	});
@@ -91,14 +91,12 @@ export const TASK_OPTIONS = defineOptions({
 		],
 		description: "Which of a task's files to return",
 	},
-	includeRequest: {
-		displayName: 'Include Request',
-		name: 'includeRequest',
-		isExpert: true,
+	includeInputFields: {
+		displayName: 'Include Input Fields',
+		name: 'includeInputFields',
 		type: 'boolean',
 		default: false,
-		description:
-			'Whether to add the request body to the output, as "request". To make the same image again, use it as "Prompt (JSON)", with the seed mode Keep.',
+		description: 'Whether to include all fields of the input item in the output item',
 	},
 	maxTasksPerDay: {
 		displayName: 'Limit per Day',

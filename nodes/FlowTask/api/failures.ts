@@ -17,6 +17,22 @@ const OF_SUBMIT: CallAdvice = {
 		'Compare what this item sends, such as the workflow ID and the changed inputs, with what the platform says. No task was created.',
 };
 
+const NO_WORKFLOW =
+	/\b(?:no|unknown|no such) workflow\b|\bworkflow\b.*\b(?:not found|does not exist|unknown|deleted)\b/i;
+const OTHER_WORKFLOW =
+	/\b(?:no|unknown|no such) (?:node|parameter|input)\b|\b(?:node|parameter|input)\b.*\b(?:not found|does not exist|unknown)\b/i;
+
+/** What to do about a refused submit, by what the platform said. */
+function cureOfSubmit(said: string): string {
+	if (OTHER_WORKFLOW.test(said)) {
+		return 'The hosted workflow has no such input: "Workflow Definition" may be the export of another workflow, or of a newer version than the one that is hosted. Paste the export of the workflow that "Workflow" names. No task was created.';
+	}
+	if (NO_WORKFLOW.test(said)) {
+		return 'Copy the ID again from the platform\'s console into "Workflow", and check that the credential is of the account and the platform that host it. No task was created.';
+	}
+	return OF_SUBMIT.check;
+}
+
 const OF_READ: CallAdvice = {
 	busy: BUSY,
 	rightful: 'Use the key of an account that has this permission.',
@@ -25,7 +41,9 @@ const OF_READ: CallAdvice = {
 };
 
 export function explainTaskCall(outcome: FailedOutcome, facts: CallFacts): CallFailure {
-	const failure = explainCall(outcome, facts, facts.repeatability === 'write' ? OF_SUBMIT : OF_READ);
+	const said = outcome.kind === 'refused' ? outcome.text : '';
+	const ofSubmit = { ...OF_SUBMIT, check: cureOfSubmit(said) };
+	const failure = explainCall(outcome, facts, facts.repeatability === 'write' ? ofSubmit : OF_READ);
 	const passing =
 		outcome.kind === 'notSent'
 			? !certificateWasRejected(outcome.code)

@@ -12,7 +12,7 @@ export const TASK_TABLE: TableSpec = {
 	columns: [
 		// The most useful columns come first, because n8n's page shows five or six at once.
 		{ name: 'executionId', type: 'string' },
-		{ name: 'item', type: 'number' },
+		{ name: 'item', type: 'number' }, // the row of the input, from 1
 		{ name: 'status', type: 'string' }, // see RowStatus
 		{ name: 'progress', type: 'number' },
 		{ name: 'prompt', type: 'string' }, // only the beginning
@@ -77,7 +77,7 @@ export function newRow(
 		workflowId,
 		workflow: cellText(workflow, TEXT_CHARS),
 		node: cellText(node, TEXT_CHARS),
-		item: job.itemIndex,
+		item: job.itemIndex + 1,
 		prompt: cellText(prompt, PROMPT_CHARS),
 		variant: variant ?? null,
 		taskId: cellText(taskId, LONGEST_ID_CHARS),
@@ -153,7 +153,7 @@ export function recordedTasks(
 	const ofNode = rows.filter((row) => node === '' || textOrNumber(row.node).trim() === node);
 	const tasks = ofNode
 		.map((row) => ({
-			item: Number(row.item) || 0,
+			item: Math.max(1, Number(row.item) || 1) - 1,
 			taskId: textOrNumber(row.taskId).trim(),
 			variant: Number(row.variant) || undefined,
 			prompt: textOrNumber(row.prompt),

@@ -4,7 +4,7 @@ import { markdownLink } from '../../shared/text/markdown';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
 import type { TaskFacts } from './observer';
-import { isPlainText, nameInLink } from './resultLinks';
+import { isPlainText, linksOf, nameInLink } from './resultLinks';
 import { submitCall } from '../api/api';
 import { isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
@@ -12,18 +12,72 @@ import type { TaskSnapshot } from './watchedTask';
 /** Some engines send their whole log. */
 const LONGEST_ERROR_CHARS = 10_000;
 
-/** A task's report as the node outputs it: the fields of §2.4 under names that suit n8n. */
-export function describeTask(info: TaskInfo, redact: Redact): JsonObject {
+/** How much of a prompt an item shows; a longer text takes several lines in n8n's table, however wide the window. */
+const PROMPT_CHARS = 40;
+
+/** The first words of a prompt, by which a person recognizes its row. */
+export function firstWords(prompt: string): string {
+	const line = prompt.replace(/\s+/g, ' ').trim();
+	if (line.length <= PROMPT_CHARS) return line;
+	const cut = line.lastIndexOf(' ', PROMPT_CHARS - 1);
+	// A text without spaces, as in Chinese, is cut anywhere.
+	return cut > 0 ? `${line.slice(0, cut).replace(/[\s,.;:]+$/, '')}…` : excerpt(line, PROMPT_CHARS);
+}
+
+/** Which row of the input a task belongs to, counted from 1 as people count. */
+export function describeOrigin(itemIndex: number, { item = itemIndex, prompt, variant }: TaskFacts) {
 	return {
-		taskId: info.taskId,
-		status: info.state,
+		...(prompt && { prompt: firstWords(prompt) }),
+		item: item + 1,
+		...(variant !== undefined && { variant }),
+	};
+}
+
+/** What a person or the next node reads of a task; an item for a file does not repeat its link. */
+function describeReport(info: TaskInfo, redact: Redact, isLinked: boolean): JsonObject {
+	const [url, ...otherUrls] = isLinked
+		? linksOf(info, 'finalFiles').map((link) => redact.known(link.url))
+		: [];
+	const errorMessage = errorMessageOf(info, redact);
+	return {
+		...(url !== undefined && { url }),
+		...(otherUrls.length > 0 && { otherUrls }),
+		...(!isFinal(info.state) && { progress: info.progress }),
+		...(errorMessage && { errorMessage }),
+	};
+}
+
+/** The fields of §2.4 that only a person who looks into a problem needs, under names that suit n8n. */
+function describeRest(info: TaskInfo, redact: Redact): JsonObject {
+	return {
 		statusCode: info.statusCode,
 		progress: info.progress,
 		queue: { position: info.position, size: info.queueSize },
 		files: Object.fromEntries([...info.files].map(([nodeId, urls]) => [nodeId, urls.map(redact.known)])),
 		finalFiles: info.finalFiles.map(redact.known),
-		// Shortened last: the beginning of a secret that is cut off would be shown.
-		errorMessage: redact(info.errorMessage).slice(0, LONGEST_ERROR_CHARS),
+		errorMessage: errorMessageOf(info, redact),
+		raw: rawTaskInfo(info, redact),
+	};
+}
+
+function errorMessageOf({ errorMessage }: TaskInfo, redact: Redact): string {
+	// Shortened last: the beginning of a secret that is cut off would be shown.
+	return redact(errorMessage).slice(0, LONGEST_ERROR_CHARS);
+}
+
+/** A task as "Get" outputs it. */
+export function describeTask(
+	info: TaskInfo,
+	{ itemIndex, facts, simplify }: { itemIndex: number; facts: TaskFacts; simplify: boolean },
+	redact: Redact,
+): JsonObject {
+	return {
+		...describeOrigin(itemIndex, facts),
+		status: info.state,
+		...describeSeeds(facts.seeds, simplify),
+		taskId: info.taskId,
+		...describeReport(info, redact, true),
+		...(!simplify && describeRest(info, redact)),
 	};
 }
 
@@ -46,22 +100,35 @@ function msBetween(startMs: number | undefined, endMs: number | undefined): numb
 	return startMs === undefined || endMs === undefined ? null : Math.max(0, endMs - startMs);
 }
 
-/** The JSON of a task, finished or as last seen. */
-export function describeOutcome(outcome: TaskOutcome, redact: Redact): JsonObject {
+/** The JSON of a task, finished or as last seen. @param fileName of the file that the item contains */
+export function describeOutcome(outcome: TaskOutcome, redact: Redact, fileName?: string): JsonObject {
 	const { snapshot, taskId = null, reused, facts } = outcome;
-	const sent = {
-		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
-		...(facts.item !== undefined && { item: facts.item, prompt: facts.prompt ?? '' }),
-		...(facts.variant !== undefined && { variant: facts.variant }),
-		...(outcome.delivery.includeRequest && describeRequest(outcome, redact)),
+	const { info } = snapshot ?? {};
+	const { simplify } = outcome.delivery;
+	const unseen = outcome.failure ? 'unknown' : 'submitted';
+	return {
+		...describeOrigin(outcome.itemIndex, facts),
+		...(fileName !== undefined && { fileName }),
+		status: info?.state ?? unseen,
 		// If the task existed already, the seeds of this run were not sent.
-		...(reused ? { reused } : describeSeeds(facts.seeds)),
+		...(!reused && describeSeeds(facts.seeds, simplify)),
+		taskId,
+		...(info && describeReport(info, redact, fileName === undefined)),
+		...(reused && { reused }),
+		...(!simplify && describeInFull(outcome, redact)),
 	};
-	if (!snapshot?.info) {
-		const status = outcome.failure ? 'unknown' : 'submitted';
-		return { taskId, status, ...sent, submittedAt: isoTime(snapshot?.sinceMs) };
-	}
-	return { ...describeTask(snapshot.info, redact), ...sent, timing: describeTiming(snapshot) };
+}
+
+function describeInFull(outcome: TaskOutcome, redact: Redact): JsonObject {
+	const { snapshot, facts } = outcome;
+	const { info } = snapshot ?? {};
+	return {
+		...(facts.prompt && { prompt: facts.prompt }),
+		...(facts.workflowId !== undefined && { workflowId: facts.workflowId }),
+		...(snapshot && { timing: describeTiming(snapshot) }),
+		...describeRequest(outcome, redact),
+		...(info && describeRest(info, redact)),
+	};
 }
 
 /** The request body of a task that this run made; "Prompt (JSON)" accepts it, to make the image again. */
@@ -70,11 +137,11 @@ function describeRequest({ sent, facts: { workflowId } }: TaskOutcome, redact: R
 	return { request: redactJson(submitCall(workflowId, sent).json, redact.known) };
 }
 
-/** Usually all inputs have the same seed; different ones are also listed by node and parameter. */
-function describeSeeds(seeds: TaskFacts['seeds'] = {}): JsonObject {
+/** Usually all inputs have the same seed; different ones are also listed by node and parameter, if not simplified. */
+function describeSeeds(seeds: TaskFacts['seeds'] = {}, simplify = true): JsonObject {
 	const [seed, ...others] = new Set(Object.values(seeds));
 	if (seed === undefined) return {};
-	return others.length === 0 ? { seed } : { seed, seeds: { ...seeds } };
+	return simplify || others.length === 0 ? { seed } : { seed, seeds: { ...seeds } };
 }
 
 /** The task info as the platform sent it, without its prompt token or anything that looks like a key. */

@@ -41,7 +41,6 @@ export interface Delivery {
 	/** The nodes whose files are wanted, each in its own field; without any, `fileSelection` decides. */
 	readonly outputs?: readonly OutputNode[] | undefined;
 	readonly simplify: boolean;
-	readonly includeRequest: boolean;
 	/** Whether the workflow is known to save no files, so that a task without any has not failed. */
 	readonly mayBeEmpty: boolean;
 }
@@ -143,12 +142,8 @@ class TaskRun {
 		this.submitter = new TaskSubmitter(client, clock, () => this.stopReason(), ledger, new MemoryBudget());
 		this.files = new ResultFiles(client, run, settings.urlExpireSeconds);
 		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
-		this.labels = new Map(
-			jobs.map((job, index) => [
-				job,
-				{ number: jobs.length > 1 ? index + 1 : undefined, stem: stems[index] },
-			]),
-		);
+		const marks = jobs.length > 1 ? uniqueStems(jobs.map(rowMark)) : [];
+		this.labels = new Map(jobs.map((job, index) => [job, { mark: marks[index], stem: stems[index] }]));
 		const stopWatching = (): void => this.watcher.stop();
 		const { signal } = run.ending;
 		signal.addEventListener('abort', stopWatching, { once: true });
@@ -276,6 +271,11 @@ class TaskRun {
 		const details = { ...failure.details, taskId: info.taskId, status: info.state, urls };
 		return { files: shown, failure: { ...failure, details }, isEmpty };
 	}
+}
+
+/** Marks files that keep the names in their links with the row of the input, from 1, and the variant. */
+function rowMark({ itemIndex, facts: { item = itemIndex, variant } }: TaskJob): string {
+	return variant === undefined ? `${item + 1}` : `${item + 1}_v${variant}`;
 }
 
 function sourceOf({ start, record }: TaskJob, reused: boolean): TaskSource {

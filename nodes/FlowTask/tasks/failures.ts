@@ -172,8 +172,7 @@ function explainFinal(taskId: string, state: string, said: string, details: Deta
 				...failure,
 				kind: 'taskFailed',
 				message: `Task ${taskId} failed on the platform${reason}`,
-				advice:
-					'Check the values of this item against what the workflow accepts. Running the item again creates a new task.',
+				advice: cureOf(said),
 			}
 		: {
 				...failure,
@@ -182,6 +181,23 @@ function explainFinal(taskId: string, state: string, said: string, details: Deta
 				advice:
 					'The workflow may use a private model of another account. Use the credential of the account that owns the model, or upload the model in the console.',
 			};
+}
+
+const OUT_OF_MEMORY =
+	/\bout of (?:\w+ )?memory\b|\bnot enough (?:\w+ )?memory\b|\binsufficient (?:\w+ )?memory\b|\bOOM\b|\bVRAM\b/i;
+/** What an engine says of a node that is not installed there. */
+const UNKNOWN_NODE =
+	/\bnode\b.*\b(?:not found|not installed|does not exist|missing)\b|\b(?:unknown|missing) node\b|\bcustom nodes?\b/i;
+
+/** What to do about a failed task, by what the platform said. */
+function cureOf(said: string): string {
+	if (OUT_OF_MEMORY.test(said)) {
+		return 'The GPU has too little memory for this item: lower its width and height, its batch size or its number of frames, or use a smaller model. The same values would fail again, in a new task.';
+	}
+	if (UNKNOWN_NODE.test(said)) {
+		return "The workflow uses a node that the platform does not have: replace it in the workflow, and host it again. This item's values are not the cause.";
+	}
+	return 'Check the values of this item against what the workflow accepts. Running the item again creates a new task.';
 }
 
 /** Explains a task that succeeded without a file, of a workflow that may save some. */

@@ -10,7 +10,7 @@ export interface TaskFacts {
 	readonly variant?: number | undefined;
 	/** Seeds that were sent: `node.parameter` -> value. */
 	readonly seeds?: Readonly<Record<string, number>> | undefined;
-	/** The item that a task from the table was submitted for. */
+	/** The index of the item that the task was submitted for, if that was another node run. */
 	readonly item?: number | undefined;
 }
 

@@ -100,18 +100,18 @@ export function markName(name: string, mark: string): string {
 
 /** What distinguishes the files of one task from those of the run's other tasks. */
 export interface TaskLabel {
-	/** The task's or item's number, from 1; `undefined` if the run has only one. */
-	readonly number?: number | undefined;
+	/** Put into names from links, unique within the run; left out if the run has only one task. */
+	readonly mark?: string | undefined;
 	/** The name of the task's files, unique within the run; left out if they keep the names in their links. */
 	readonly stem?: string | undefined;
 }
 
 /** Names that collide neither with each other nor with those of other items, because platforms often reuse names. */
-export function namesFor(links: readonly FileLink[], { number, stem }: TaskLabel): NamedLink[] {
+export function namesFor(links: readonly FileLink[], { mark, stem }: TaskLabel): NamedLink[] {
 	const owners = new Map<string, number>();
 	const take = (raw: string, index: number): string => {
 		const plain = shortName(raw) || 'image';
-		const linked = number === undefined ? plain : markName(plain, String(number));
+		const linked = mark === undefined ? plain : markName(plain, mark);
 		// Without an extension, a dot within the stem would count as the start of one.
 		const ofItem = stem === undefined ? linked : stem + (ENDING.exec(raw)?.[0] ?? '.bin');
 		let name = ofItem;

@@ -10,7 +10,7 @@ type ChunkKind = 'begin' | 'item' | 'end' | 'error';
 export type SendChunk = (kind: ChunkKind, itemIndex: number, text?: string) => Promise<void>;
 
 /** Streams the text of one item. It must be ended or failed, or the streams after it are never sent. */
-export type ChatStream = Readonly<Pick<ItemStream, 'hasBegun' | 'write' | 'end' | 'fail'>>;
+export type ChatStream = Readonly<Pick<ItemStream, 'hasBegun' | 'write' | 'end' | 'fail' | 'warn'>>;
 
 interface QueuedChunk {
 	readonly kind: ChunkKind;
@@ -30,6 +30,8 @@ export class ChatStreams {
 	constructor(
 		private readonly send: SendChunk,
 		private readonly redact: Pick<Redact, 'inPieces'>,
+		/** Whether n8n sends an error of its own after a failed item, because the node then throws. */
+		private readonly isThrown = false,
 	) {}
 
 	of(itemIndex: number): ChatStream {
@@ -39,6 +41,7 @@ export class ChatStreams {
 			(chunk) => this.put(itemIndex, chunk),
 			() => this.advance(),
 			this.redact.inPieces(),
+			this.isThrown,
 		);
 		this.opened.set(itemIndex, stream);
 		return stream;
@@ -74,6 +77,11 @@ export class ChatStreams {
 /** Sets an error apart, because a chat appends it to the text before it, and n8n's own message to the error. */
 const PARAGRAPH = '\n\n';
 
+/** A chat shows Markdown, so plain text is escaped. */
+function shown(message: string): string {
+	return `${escapeMarkdown(message)}${PARAGRAPH}`;
+}
+
 class ItemStream {
 	readonly kept: QueuedChunk[] = [];
 	isOver = false;
@@ -84,6 +92,7 @@ class ItemStream {
 		private readonly emit: (chunk: QueuedChunk) => Promise<void> | undefined,
 		private readonly over: () => Promise<void>,
 		private readonly redacted: PieceRedactor,
+		private readonly isThrown: boolean,
 	) {}
 
 	async write(text: string): Promise<void> {
@@ -94,10 +103,22 @@ class ItemStream {
 		await this.finish('', { kind: 'end' });
 	}
 
-	/** @param message plain text; a chat shows it as Markdown, so it is escaped */
+	/** Says why the item failed. A chat puts "Error:" before each error, so n8n's own one, with the advice, is the only one. */
 	async fail(message: string): Promise<void> {
-		const gap = this.hasBegun ? PARAGRAPH : '';
-		await this.finish(gap, { kind: 'error', text: `${escapeMarkdown(message)}${PARAGRAPH}` });
+		if (!this.isThrown) {
+			await this.warn(message);
+			return;
+		}
+		await this.finish(this.gap() + shown(message), { kind: 'end' });
+	}
+
+	/** Says what is wrong with an item for which n8n reports nothing. @param message plain text */
+	async warn(message: string): Promise<void> {
+		await this.finish(this.gap(), { kind: 'error', text: shown(message) });
+	}
+
+	private gap(): string {
+		return this.hasBegun ? PARAGRAPH : '';
 	}
 
 	private async writeRedacted(text: string): Promise<void> {
@@ -123,6 +144,7 @@ const NO_STREAM: ChatStream = {
 	write: async () => undefined,
 	end: async () => undefined,
 	fail: async () => undefined,
+	warn: async () => undefined,
 };
 
 /** The streams of a run's items. A tool streams nothing, because its text goes to the agent. */
@@ -144,5 +166,6 @@ export function openRunStream(
 
 function streamsOf(context: IExecuteFunctions, redact: Pick<Redact, 'inPieces'>) {
 	if (!context.isStreaming()) return undefined;
-	return new ChatStreams(async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text), redact);
+	const send: SendChunk = async (kind, itemIndex, text) => context.sendChunk(kind, itemIndex, text);
+	return new ChatStreams(send, redact, !context.continueOnFail());
 }

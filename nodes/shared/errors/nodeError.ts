@@ -10,6 +10,7 @@ import {
 import { explainExpressionError } from './expressionError';
 import type { Failure, FailureKind, Result } from './failure';
 import { sentence } from '../text/json';
+import { listOf } from '../text/textOf';
 
 /** Kinds caused by the operator's input or by the node's own limits; the others come from calling a service. */
 const OWN = new Set<FailureKind>(['badInput', 'timedOut', 'stalled', 'notSubmitted', 'cancelled']);
@@ -19,6 +20,8 @@ type FailingContext = Pick<IExecuteFunctions, 'continueOnFail' | 'getInputData' 
 interface FailedItem {
 	readonly itemIndex: number;
 	readonly failure: Failure;
+	/** What a person recognizes the item by, such as the first words of its prompt. */
+	readonly words?: string;
 }
 
 /** Whether n8n runs the node as the tool of an AI agent, which reads only text. */
@@ -88,7 +91,7 @@ export function failRun(context: FailingContext, failure: Failure): INodeExecuti
 
 /** Throws the failure of an item; with Continue On Fail, returns its error item. */
 export function failItem(context: FailingContext, failure: Failure, itemIndex: number): INodeExecutionData {
-	if (!context.continueOnFail()) throw toNodeError(context.getNode(), failure, itemIndex);
+	throwFirst(context, [{ itemIndex, failure }]);
 	return toErrorItem(context.getNode(), failure, itemIndex);
 }
 
@@ -108,7 +111,8 @@ export function throwFirst(
 	const first = failed.find(({ failure }) => !CONSEQUENCES.has(failure.kind)) ?? failed[0];
 	if (!first || context.continueOnFail()) return;
 	const { failure, itemIndex } = first;
-	const advice = [failure.advice, alsoFailed(failed, itemIndex), ...(more.advice ?? [])]
+	const isOnly = context.getInputData().length <= 1;
+	const advice = [failure.advice, isOnly ? '' : rowsOf(failed, first), ...(more.advice ?? [])]
 		.filter(Boolean)
 		.join(' ');
 	throw toNodeError(context.getNode(), { ...failure, advice }, itemIndex, more.context);
@@ -116,11 +120,21 @@ export function throwFirst(
 
 const OTHERS_SHOWN = 10;
 
-/** Names the other items whose failures are no consequences, so that all can be corrected before the next run. */
-function alsoFailed(failed: readonly FailedItem[], first: number): string {
+/**
+ * Says which row of the input failed, counted from 1 as in the output; n8n adds "[item 0]" to the message by itself. Other
+ * rows whose failures are no consequences follow, so that all can be corrected before the next run.
+ */
+function rowsOf(failed: readonly FailedItem[], first: FailedItem): string {
 	const own = failed.filter(({ failure }) => !CONSEQUENCES.has(failure.kind));
-	const items = [...new Set(own.map(({ itemIndex }) => itemIndex))].filter((item) => item !== first);
-	if (items.length === 0) return '';
-	const more = items.length > OTHERS_SHOWN ? ` and ${items.length - OTHERS_SHOWN} more` : '';
-	return `Other items failed, too: ${items.slice(0, OTHERS_SHOWN).join(', ')}${more} (counted from 0).`;
+	const rows = new Map(own.map((item) => [item.itemIndex, rowName(item)]));
+	rows.delete(first.itemIndex);
+	const shown = [...rows.values()].slice(0, OTHERS_SHOWN);
+	const more = rows.size > shown.length ? [`${rows.size - shown.length} more`] : [];
+	const others = listOf([...shown, ...more]);
+	const also = `${rows.size === 1 ? 'Row' : 'Rows'} ${others} failed, too.`;
+	return [`This is row ${rowName(first)}.`, others && also].filter(Boolean).join(' ');
+}
+
+function rowName({ itemIndex, words }: FailedItem): string {
+	return `${itemIndex + 1}${words ? ` ("${words}")` : ''}`;
 }

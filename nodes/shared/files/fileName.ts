@@ -50,7 +50,8 @@ function shortened(text: string, mostChars: number, mostBytes: number): string {
 /** These limits leave room for a stem's suffixes, because a longer name loses its end when the file is stored. */
 const LONGEST_STEM_CHARS = 80;
 const LONGEST_STEM_BYTES = 150;
-const LONGEST_SLUG_CHARS = 48;
+/** Short, so that a row of n8n's table has room for the name. */
+const LONGEST_SLUG_CHARS = 32;
 
 /** An entered file name without its extension, in a form that every file system accepts; may be empty. */
 export function enteredStem(entered: string): string {

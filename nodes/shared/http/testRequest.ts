@@ -87,6 +87,11 @@ function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string
 	return `${message}. ${advice}.`;
 }
 
+/** A test is read in the credential itself, so it does not say where that is. */
 export function testFailed(message: string): INodeCredentialTestResult {
-	return { status: 'Error', message };
+	const here = message
+		.replaceAll(' in the credential', '')
+		.replace(/ Open the \w+ API credential\./g, '')
+		.replace(/Open the \w+ API credential and (\w)/g, (_, first: string) => first.toUpperCase());
+	return { status: 'Error', message: here };
 }

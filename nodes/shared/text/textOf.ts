@@ -44,3 +44,9 @@ export function booleanOf(value: unknown): boolean | undefined {
 	if (given === true || given === 1 || given === 'true' || given === '1') return true;
 	return given === false || given === 0 || given === 'false' || given === '0' ? false : undefined;
 }
+
+/** Joins parts for a sentence: "a", or "a, b and c". */
+export function listOf(parts: readonly string[]): string {
+	const before = parts.slice(0, -1).join(', ');
+	return [before, ...parts.slice(-1)].filter(Boolean).join(' and ');
+}

@@ -3,7 +3,7 @@ import type { INodeParameters } from 'n8n-workflow';
 import { until } from '../../until';
 import { stopwatch, toolOf, type HarnessRun } from '../harness';
 import { everythingSaid, freshStage, RETRY } from '../harness/stage';
-import { CORRELATED, openStage, type Stage } from './agentBridge.fixture';
+import { CORRELATED, inOptions, openStage, type Stage } from './agentBridge.fixture';
 
 const stage = freshStage(openStage);
 
@@ -305,7 +305,9 @@ test('as a tool of an agent, the node returns the reply as text, and its error c
 	const type = 'n8n-nodes-flowtask.agentBridgeTool';
 	const own = { ...CORRELATED, eventFilter: '', frame: '{"type":"message","text":"hello"}' };
 	const tool = async (parameters: INodeParameters) =>
-		await stage.runWorkflow(toolOf({ name: 'Inbox', type, parameters: { ...own, ...parameters } }));
+		await stage.runWorkflow(
+			toolOf({ name: 'Inbox', type, parameters: inOptions({ ...own, ...parameters }) }),
+		);
 	const run = await tool({});
 	expect(JSON.stringify(run.output('Agent'))).toContain('Agent: hello');
 	expect(JSON.stringify(run.output('Agent'))).not.toContain('elapsedMs');

@@ -1,5 +1,6 @@
 import type { INodeParameters } from 'n8n-workflow';
 
+import { isJsonObject } from '../../../nodes/shared/text/json';
 import type { BridgeChannel, ChannelOptions } from '../../platform';
 import {
 	NODE_NAME,
@@ -24,8 +25,24 @@ export interface Stage extends NodeStage<'flowBridgeApi'> {
 	startTest(parameters?: INodeParameters, account?: Account): Promise<LiveRun>;
 }
 
+/** What the forms show under "Options". */
+const OPTIONS = new Set([
+	...['authMode', 'authFrame', 'eventPath', 'maxBatch'],
+	...['replyComplete', 'silenceMs', 'timeoutSeconds'],
+]);
+
+/** Moves each option of a test to where the form has it. */
+export function inOptions({ options, ...parameters }: INodeParameters): INodeParameters {
+	const entries = Object.entries(parameters);
+	const pick = (isOption: boolean) =>
+		Object.fromEntries(entries.filter(([name]) => OPTIONS.has(name) === isOption));
+	return { ...pick(false), options: { ...pick(true), ...(isJsonObject(options) && options) } };
+}
+
 const triggerFlow = (parameters: INodeParameters): WorkflowJson => ({
-	nodes: [{ name: NODE_NAME, type: 'n8n-nodes-flowtask.agentBridgeTrigger', parameters }],
+	nodes: [
+		{ name: NODE_NAME, type: 'n8n-nodes-flowtask.agentBridgeTrigger', parameters: inOptions(parameters) },
+	],
 	connections: {},
 });
 
@@ -54,7 +71,7 @@ export async function openStage(
 	const flowBridgeApi = { channelToken: channel.token, wsBaseUrl: platform.wsUrl };
 	const type = 'n8n-nodes-flowtask.agentBridge';
 	const node = forNode(stage, { flowBridgeApi }, (parameters, settings) =>
-		singleNode({ type, parameters: { ...CORRELATED, ...parameters }, ...settings }),
+		singleNode({ type, parameters: inOptions({ ...CORRELATED, ...parameters }), ...settings }),
 	);
 	const flowWith = (parameters: INodeParameters = {}, account: Account = {}) => ({
 		workflow: triggerFlow(parameters),

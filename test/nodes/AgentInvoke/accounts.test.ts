@@ -77,7 +77,7 @@ test('a new token in a plain credential continues the sessions', async () => {
 test('forget ends the session of the run’s own agent', async () => {
 	for (const name of ['anna', 'ben']) await run(itemsOf(name), MAPPED);
 	const forget = async (name: string) =>
-		(await run(itemsOf(name), { operation: 'forgetSession', forgetKey: 'one key' })).jsons()[0]?.forgotten;
+		(await run(itemsOf(name), { operation: 'forgetSession', forgetKey: 'one key' })).jsons()[0]?.deleted;
 	expect([await forget('ben'), stage.tables.rows('flow_agent_sessions').length]).toEqual([true, 1]);
 	expect([await forget('ben'), await forget('anna')]).toEqual([false, true]);
 });

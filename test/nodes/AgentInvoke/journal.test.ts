@@ -17,7 +17,7 @@ test('a row contains what an operator wants to know about a turn', async () => {
 	const { session, trace, usage } = run.jsons()[0]! as Record<string, Record<string, unknown>>;
 	const [row] = rows();
 	expect(row).toMatchObject({
-		...{ executionId: run.executionId, workflowId: harnessWorkflowId(), node: NODE_NAME, item: 0 },
+		...{ executionId: run.executionId, workflowId: harnessWorkflowId(), node: NODE_NAME, item: 1 },
 		...{ sessionKey: 'anna', sessionId: session!.id, kind: 'message', outcome: 'answered', attempts: 1 },
 		...{ requestId: trace!.requestId, tokens: usage!.total_tokens, mayHaveRun: true },
 		day: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string,
@@ -50,12 +50,12 @@ test('writes a row for every outcome in one write, even if items fail', async ()
 			.map(({ item, outcome, attempts, mayHaveRun }) => [item, outcome, attempts, mayHaveRun])
 			.sort(),
 	).toEqual([
-		[0, 'answered', 1, true],
-		[1, 'interrupted', 1, true],
-		[2, 'failed', 1, true],
-		[3, 'refused', 1, false],
-		[4, 'unclear', 1, true],
-		[5, 'answered', 2, true],
+		[1, 'answered', 1, true],
+		[2, 'interrupted', 1, true],
+		[3, 'failed', 1, true],
+		[4, 'refused', 1, false],
+		[5, 'unclear', 1, true],
+		[6, 'answered', 2, true],
 	]);
 	expect(operations()).toEqual(['list', 'create', 'list', 'insert']);
 	// The turns that may have run are those that the platform really ran.
@@ -84,9 +84,9 @@ test('a retry writes no second row for turns that were already answered', async 
 	const run = await stage.run([said('first'), said('second')], parameters, settings);
 	expect(run.status).toBe('success');
 	expect(rows().map(({ item, outcome }) => [item, outcome])).toEqual([
-		[0, 'answered'],
-		[1, 'refused'],
 		[1, 'answered'],
+		[2, 'refused'],
+		[2, 'answered'],
 	]);
 	expect(stage.platform.books().invocations).toHaveLength(2);
 	// Tokens count once per answer, although the second try outputs the first answer again.
@@ -106,8 +106,8 @@ test('a stopped execution loses no row', async () => {
 	await until(() => rows().length === 2);
 	stage.platform.agent.release();
 	expect(rows().map(({ item, outcome, mayHaveRun }) => [item, outcome, mayHaveRun])).toEqual([
-		[0, 'answered', true],
-		[1, 'cancelled', true],
+		[1, 'answered', true],
+		[2, 'cancelled', true],
 	]);
 });
 

@@ -56,7 +56,7 @@ test('an empty key stands for the session of the chat, but not if an expression 
 	]);
 	expect(sessionsOf(await stage.run([chat], MAPPED))).toMatchObject([{ key: '', source: 'new' }]);
 	const forgotten = await stage.run([chat], { operation: 'forgetSession' });
-	expect(forgotten.jsons()[0]).toMatchObject({ key: 'chat-1', forgotten: true });
+	expect(forgotten.jsons()[0]).toMatchObject({ key: 'chat-1', deleted: true });
 });
 
 test.each([1, 8])(
@@ -231,9 +231,9 @@ test('Forget Session makes the next message start a new session', async () => {
 	const forget = { operation: 'forgetSession', forgetKey: '={{ $json.key }}' };
 	const run = await stage.run([said('k'), said('never seen'), said('k')], forget);
 	expect(run.jsons()).toEqual([
-		{ key: 'k', forgotten: true, sessionId: idsOf(first)[0] },
-		{ key: 'never seen', forgotten: false, sessionId: '' },
-		{ key: 'k', forgotten: true, sessionId: idsOf(first)[0] },
+		{ key: 'k', deleted: true, sessionId: idsOf(first)[0] },
+		{ key: 'never seen', deleted: false, sessionId: '' },
+		{ key: 'k', deleted: true, sessionId: idsOf(first)[0] },
 	]);
 	expect(sessionsOf(await stage.run([said('k'), said('stays')], MAPPED))).toMatchObject([
 		{ source: 'new' },

@@ -29,8 +29,8 @@ test.each([true, false])(
 		await live.done;
 		await until(() => turns().length === 2, 'the rows of the turns');
 		expect(turns()).toEqual([
-			[0, 'answered'],
 			[1, 'answered'],
+			[2, 'answered'],
 		]);
 		const opened = stage.platform.books().sessions.map(({ sessionId }) => sessionId);
 		expect(sessions().toSorted()).toEqual(['a', 'b'].map((key, at) => [key, opened[at]]));
@@ -47,7 +47,7 @@ test('a chat sees the stop at once, and nothing after it', async () => {
 	stage.platform.agent.release();
 	await live.done;
 	await until(() => turns().length === 1, 'the row of the turn');
-	expect(turns()).toEqual([[0, 'answered']]);
+	expect(turns()).toEqual([[1, 'answered']]);
 	expect(live.said.chunks).toHaveLength(heard);
 });
 

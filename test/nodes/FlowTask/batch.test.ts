@@ -36,7 +36,7 @@ test('outputs 200 items on 8 runners in input order, with every file, in at most
 
 test('follows a single task over its WebSocket and confirms the result with task info', async () => {
 	stage = await openStage({ taskMs: 1_500 });
-	const run = await stage.run(prompts(1));
+	const run = await stage.run(prompts(1), { simplify: false });
 	expect(run.items()).toHaveLength(1);
 	const books = stage.platform.books();
 	expect(books.sockets.opened).toBe(1);

@@ -16,10 +16,10 @@ function expectOnlyFirstFailed(run: HarnessRun): void {
 	expect(run.items().map(({ pairedItem }) => pairedItem)).toEqual([{ item: 1 }]);
 }
 
-async function taskItems(): Promise<Array<{ json: { taskId: string; finalFiles: string[] } }>> {
+async function taskItems(): Promise<Array<{ json: { taskId: string; url: string } }>> {
 	const made = await stage.run(prompts(2), { output: 'urls' });
 	return made.items().map(({ json }) => ({
-		json: { taskId: text(json.taskId), finalFiles: (json.finalFiles as string[]).map(text) },
+		json: { taskId: text(json.taskId), url: text(json.url) },
 	}));
 }
 
@@ -102,7 +102,7 @@ test.each<[string, INodeParameters, string]>([
 test('switches may be text, and a fraction of a budget does not become "no limit"', async () => {
 	const parameters = {
 		operation: 'submit',
-		options: { includeRequest: "={{ 'true' }}" },
+		simplify: "={{ 'false' }}",
 		limits: { maxTasks: '={{ 0.5 }}' },
 	};
 	const one = await stage.run(prompts(1), parameters);

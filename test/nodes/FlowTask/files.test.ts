@@ -55,7 +55,7 @@ describe('a platform with large files', () => {
 		const run = await large.run(prompts(1), { limits: { maxFileSizeMb: 1 } }, CONTINUE);
 		expect(run.jsons(1)[0]?.error).toContain('larger than the 1 MB');
 		const fine = await large.run(prompts(1), { limits: { maxFileSizeMb: 4 } });
-		expect((fine.jsons()[0]?.file as { bytes: number }).bytes).toBeGreaterThanOrEqual(3 * 1024 * 1024);
+		expect(fine.items()[0]?.binary?.data?.bytes).toBeGreaterThanOrEqual(3 * 1024 * 1024);
 	});
 });
 
@@ -74,7 +74,7 @@ test('downloads nothing if only links are wanted', async () => {
 	const run = await stage.run(prompts(1), { output: 'urls' });
 	const [item] = run.items();
 	expect(item?.binary).toBeUndefined();
-	expect(item?.json.finalFiles).toEqual([expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/.*&/)]);
+	expect(item?.json.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/.*&/);
 	expect(stage.platform.books().requests.file).toBe(0);
 });
 
@@ -112,7 +112,7 @@ test('upload and download are operations of their own, in which one failing item
 	const links = await stage.run(prompts(2), { output: 'urls' });
 	const again = links.items().map(({ json }) => ({ json }));
 	const files = await stage.run(
-		[...again, { json: { finalFiles: 'file:///etc/passwd' } }],
+		[...again, { json: { url: 'file:///etc/passwd' } }],
 		{ resource: 'file', operation: 'download' },
 		CONTINUE,
 	);
@@ -161,7 +161,7 @@ describe('a local file host', () => {
 		];
 		const account = { baseUrl: 'https://platform.example.com', wsBaseUrl: '', fileHosts: `127.0.0.1:${hop}` };
 		const run = await stage.run(
-			links.map((link) => ({ json: { finalFiles: link } })),
+			links.map((link) => ({ json: { url: link } })),
 			{ resource: 'file', operation: 'download' },
 			{ ...CONTINUE, account },
 		);
@@ -175,7 +175,7 @@ describe('a local file host', () => {
 
 	test('may serve an empty text file, but not an empty image', async () => {
 		const items = ['empty/notes.txt', 'empty/a.png'].map((path) => ({
-			json: { finalFiles: `${server.url}/${path}` },
+			json: { url: `${server.url}/${path}` },
 		}));
 		const run = await stage.run(items, { resource: 'file', operation: 'download' }, CONTINUE);
 		const [note] = run.items();
@@ -186,7 +186,7 @@ describe('a local file host', () => {
 
 	test('makes items fail with a web page or an endless file; a file without a type gets one', async () => {
 		const items = ['html', 'denied/t1.png', 'endless', `any/%2e%2e%2fcon?filename=x`].map((path) => ({
-			json: { finalFiles: `${server.url}/${path}` },
+			json: { url: `${server.url}/${path}` },
 		}));
 		const parameters = { resource: 'file', operation: 'download', options: { maxFileSizeMb: 2 } };
 		const run = await stage.run(items, parameters, CONTINUE);

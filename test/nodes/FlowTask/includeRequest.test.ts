@@ -10,7 +10,7 @@ import { openStage, prompts } from './flowTask.fixture';
 
 const stage = sharedStage(openStage);
 
-const INCLUDED = { options: { includeRequest: true } };
+const INCLUDED = { options: { simplify: false } };
 const AGAIN = { overrideFields: {}, promptText: '', prompt: '={{ $json.request }}', seedMode: 'keep' };
 
 const sent = (): unknown[] => stage.platform.books().tasks.map(({ prompt }) => prompt);

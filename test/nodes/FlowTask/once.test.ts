@@ -232,7 +232,7 @@ describe('an idempotency key', () => {
 		const again = await run(orders, {}, CONTINUE, { operation: 'submit' });
 		expect(again.error).toBeUndefined();
 		expect(again.items()).toHaveLength(2);
-		expect(again.jsons()[0]?.submittedAt).toBeNull();
+		expect(again.jsons()[0]).toMatchObject({ status: 'submitted', reused: true });
 		const [failed] = again.items(1);
 		expect(failed?.json).toMatchObject({
 			error: 'The Data Table flow_task_ledger contains no task ID for the idempotency key "long"',

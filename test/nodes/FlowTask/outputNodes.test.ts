@@ -46,7 +46,7 @@ test('downloads only the file of the one node named, by its title too if there i
 		[twoOutputs['20']._meta.title.toUpperCase(), WITH_DEFINITION],
 	] as const) {
 		stage.platform.resetBooks();
-		const done = await run([[name, 'final']], { output: 'filePerItem', ...parameters });
+		const done = await run([[name, 'final']], { output: 'filePerItem', simplify: false, ...parameters });
 		expect(done.items().map(({ json, binary }) => [json.file, Object.keys(binary ?? {})])).toEqual([
 			[expect.objectContaining({ nodeId: '20' }), ['final']],
 		]);

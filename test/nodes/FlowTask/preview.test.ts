@@ -214,7 +214,7 @@ test('uploads and writes nothing for an item that is only previewed', async () =
 	expect(new Set(stage.tables.rows('flow_task_ledger').map(({ keyText }) => keyText))).toEqual(
 		new Set(['a']),
 	);
-	expect(stage.tables.rows('flow_task_runs').map(({ item }) => item)).toEqual([0]);
+	expect(stage.tables.rows('flow_task_runs').map(({ item }) => item)).toEqual([1]);
 });
 
 test('does not submit an item whose switch cannot be read', async () => {

@@ -47,7 +47,7 @@ test('records eleven tasks but not ten, unless the option says otherwise', async
 			.rows(TABLE)
 			.map(({ item }) => item)
 			.sort((a, b) => Number(a) - Number(b)),
-	).toEqual(prompts(11).map((_, item) => item));
+	).toEqual(prompts(11).map((_, item) => item + 1));
 	stage.platform.resetBooks();
 	await run(prompts(1), { operation: 'submit', options: { recordTasks: 'always' } });
 	expect(stage.tables.rows(TABLE)).toHaveLength(12);
@@ -178,7 +178,7 @@ test('waits for all tasks of an execution, or those of a node, and submits nothi
 test('gives each item the tasks of its own node, if items name several nodes of one execution', async () => {
 	const submitted = await stage.start(prompts(12), { operation: 'submit' });
 	const { executionId } = await submitted.done;
-	stage.tables.edit(TABLE, (row) => (Number(row.item) < 5 ? { ...row, node: 'Other' } : row));
+	stage.tables.edit(TABLE, (row) => (Number(row.item) <= 5 ? { ...row, node: 'Other' } : row));
 	const waited = await run([{ json: { node: 'Other' } }, { json: { node: NODE_NAME } }], {
 		operation: 'wait',
 		taskSource: 'execution',

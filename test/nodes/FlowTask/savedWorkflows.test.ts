@@ -25,8 +25,9 @@ test('chooses a workflow by name, and the prompt reaches its node', async () => 
 		workflowId: chosen('Portrait'),
 		promptText: 'a red door',
 	});
-	expect([done.status, done.jsons()[0]?.workflowId]).toEqual(['success', stage.workflowId]);
+	expect(done.status).toBe('success');
 	const [task] = stage.platform.books().tasks;
+	expect(task?.workflowId).toBe(stage.workflowId);
 	expect(task?.prompt).toEqual({ '6': { inputs: { text: 'a red door' } } });
 });
 

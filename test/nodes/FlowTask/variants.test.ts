@@ -97,10 +97,10 @@ test('numbers the images of an item in the table and when they are collected', a
 		.rows('flow_task_runs')
 		.map(({ item, variant, taskId }) => [item, variant, taskId]);
 	expect(rows.map(([item, variant]) => `${String(item)}.${String(variant)}`).sort()).toEqual([
-		'0.1',
-		'0.2',
 		'1.1',
 		'1.2',
+		'2.1',
+		'2.2',
 	]);
 	const by = { operation: 'wait', taskSource: 'execution', executionId };
 	const collected = (await run([{ json: {} }], by)).items();

@@ -36,6 +36,5 @@ export const LINKS_ONLY: Delivery = {
 	form: 'urls',
 	binaryField: 'data',
 	simplify: true,
-	includeRequest: false,
 	mayBeEmpty: true,
 };

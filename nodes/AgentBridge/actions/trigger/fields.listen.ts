@@ -2,27 +2,16 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { defineOptions, optionsCollection } from '../../../shared/form/options';
 import { REPLY_TEMPLATE } from '../../reply/replyTemplate';
-import { EVENT_PATH, HEARTBEAT_OPTIONS, MAX_SECONDS, PATH_HINT } from '../fields.bridge';
+import { CONNECTION_OPTIONS, EVENT_OPTIONS, MAX_SECONDS } from '../fields.bridge';
 
 const MAX_FRAMES = 1_000_000_000;
 
 const REPLY_FRAME_HELP =
 	'The frame to send for each item of the last node, as your platform expects it. <code>"$json.text"</code> stands for a value of the item, <code>"$json"</code> for the whole item, <code>"$frame.path"</code> for a value of the received frame. A field whose value is missing is left out; <code>$$</code> is a dollar sign.';
 
-export const MAX_BATCH = defineOptions({
-	maxBatch: {
-		displayName: 'Max Frames per Execution',
-		name: 'maxBatch',
-		type: 'number',
-		default: 100,
-		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
-		description:
-			'Frames that arrive while the workflow runs go into its next execution together, as items, in order. 1 means one execution per frame, one after another.',
-	},
-});
-
 export const LISTEN_OPTIONS = defineOptions({
-	...HEARTBEAT_OPTIONS,
+	...CONNECTION_OPTIONS,
+	...EVENT_OPTIONS,
 	idleTimeoutSeconds: {
 		displayName: 'Idle Timeout (Seconds)',
 		name: 'idleTimeoutSeconds',
@@ -32,6 +21,15 @@ export const LISTEN_OPTIONS = defineOptions({
 		whenAbsent: 0,
 		description:
 			'If nothing arrives for this long, the connection is considered dead and is reopened. Set it together with a heartbeat that the platform answers. 0 means never.',
+	},
+	maxBatch: {
+		displayName: 'Max Frames per Execution',
+		name: 'maxBatch',
+		type: 'number',
+		default: 100,
+		typeOptions: { minValue: 1, maxValue: MAX_FRAMES },
+		description:
+			'Frames that arrive while the workflow runs go into its next execution together, as items, in order. 1 means one execution per frame, one after another.',
 	},
 	maxQueued: {
 		displayName: 'Max Waiting Frames',
@@ -96,15 +94,15 @@ export const LISTEN_OPTIONS = defineOptions({
 
 /** The trigger's fields. The operator enters paths, because the fields of frames are not documented (§6.2). */
 export const LISTEN_FIELDS: readonly INodeProperties[] = [
-	{ ...EVENT_PATH, hint: PATH_HINT },
 	{
 		displayName: 'Events',
 		name: 'eventFilter',
 		type: 'string',
 		default: '',
 		placeholder: 'e.g. message, interrupt',
+		hint: 'Empty means every event: with "message", only {"type": "message", …} starts the workflow',
 		description:
-			'The events that start the workflow, separated by commas. Empty means every frame, including answers to a heartbeat.',
+			'The events that start the workflow, separated by commas. Empty includes answers to a heartbeat. The option "Event Path" says where a frame names its event.',
 	},
 	{
 		displayName: 'ID Path',
@@ -112,9 +110,9 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		type: 'string',
 		default: '',
 		placeholder: 'e.g. message_id',
+		hint: 'For {"type": "message", "message_id": "m-1"}, enter message_id: no message is then handled twice',
 		description:
 			'Where a frame holds its own ID. A frame whose ID has been seen is skipped. Leave empty if your platform gives no ID, or gives the same ID to different frames.',
 	},
-	MAX_BATCH.maxBatch,
 	optionsCollection(LISTEN_OPTIONS),
 ];

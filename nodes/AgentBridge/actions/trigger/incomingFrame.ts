@@ -20,7 +20,8 @@ import {
 	type ReplySettings,
 } from '../../reply/replyTemplate';
 import type { Bridge } from '../../connection/failures';
-import { LISTEN_OPTIONS, MAX_BATCH } from './fields.listen';
+import { DEFAULT_EVENT_PATH } from '../fields.bridge';
+import { LISTEN_OPTIONS } from './fields.listen';
 
 export type Log = (level: 'debug' | 'info' | 'warn' | 'error', text: string) => void;
 
@@ -46,14 +47,12 @@ export interface ListenSettings {
 
 export function readListenSettings(context: ITriggerFunctions, options: IDataObject): Result<ListenSettings> {
 	const filter = createEventFilter(
-		context.getNodeParameter('eventPath', ''),
+		options.eventPath ?? DEFAULT_EVENT_PATH,
 		textOf(context.getNodeParameter('eventFilter', '')),
 	);
 	if (!filter.ok) return filter;
-	const maxBatch = context.getNodeParameter('maxBatch', 100);
 	// `openBridge` checks the interval, which matters only with a heartbeat.
-	const given = { ...options, maxBatch, heartbeatSeconds: undefined };
-	const numbers = checkEntered(given, LISTEN_OPTIONS, MAX_BATCH);
+	const numbers = checkEntered({ ...options, heartbeatSeconds: undefined }, LISTEN_OPTIONS);
 	if (!numbers.ok) return numbers;
 	const { number } = numbers.value;
 	const idPath = readPath('ID Path', context.getNodeParameter('idPath', ''));

@@ -6,6 +6,7 @@ import { isJsonObject, sentence } from '../../../shared/text/json';
 import type { Bridge } from '../../connection/failures';
 import { Listener, type ListenerEvents } from '../../connection/listener';
 import { Outbox } from '../../connection/outbox';
+import { DEFAULT_AUTH_FRAME } from '../fields.bridge';
 import { openBridge } from '../openBridge';
 import { listNames, readListenSettings, receive, type ListenSettings, type Log } from './incomingFrame';
 import { listenOnce } from './listenOnce';
@@ -25,8 +26,8 @@ export async function listen(context: ITriggerFunctions): Promise<ITriggerRespon
 	const read = readListenSettings(context, options);
 	if (!read.ok) throw startError(context, read.failure);
 	const setup = await openBridge(context, {
-		authMode: context.getNodeParameter('authMode'),
-		authFrame: context.getNodeParameter('authFrame', ''),
+		authMode: options.authMode,
+		authFrame: options.authFrame ?? DEFAULT_AUTH_FRAME,
 		options,
 	});
 	if (!setup.ok) throw startError(context, setup.failure);

@@ -27,7 +27,7 @@ export const download: Operation = {
 			name: 'fileUrls',
 			type: 'string',
 			required: true,
-			default: '={{ $json.finalFiles }}',
+			default: '={{ [$json.url, $json.otherUrls] }}',
 			placeholder: 'e.g. https://files.example.com/a.png',
 			description: 'One link, several separated by line breaks, or an expression that returns an array',
 		},
@@ -82,11 +82,11 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	if (urls.length === 0) {
 		return failInput(
 			'"File Links" is empty',
-			'Enter a link, or an expression that returns links, e.g. {{ $json.finalFiles }}.',
+			'Enter a link, or an expression that returns links, e.g. {{ $json.url }}.',
 		);
 	}
 	const links = urls.map((url, index) => ({ nodeId: null, index, url }));
-	const named = namesFor(links, { number: itemCount > 1 ? itemIndex + 1 : undefined });
+	const named = namesFor(links, { mark: itemCount > 1 ? String(itemIndex + 1) : undefined });
 	return ok(named.map((one) => ({ ...one, field })));
 }
 

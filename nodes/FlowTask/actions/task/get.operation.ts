@@ -1,14 +1,16 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { failItem } from '../../../shared/errors/nodeError';
+import { isTool, throwFirst } from '../../../shared/errors/nodeError';
 import { showHint } from '../../../shared/run/deliver';
 import { ok, type Failure } from '../../../shared/errors/failure';
 import { excerpt } from '../../../shared/text/json';
 import { explainWatchEnd } from '../../tasks/failures';
 import type { CallFailure } from '../../api/failures';
 import { infoOfMany } from '../../api/poll';
-import { describeTask, leftOutHint, rawTaskInfo } from '../../tasks/describeTask';
+import { describeTask, leftOutHint } from '../../tasks/describeTask';
+import type { TaskFacts } from '../../tasks/observer';
 import { readItem } from '../../../shared/errors/expressionError';
+import { failedRow, withInputFields } from '../itemRows';
 import { inNodeRun, type NodeRun } from '../run';
 import type { Operation } from '../../../shared/form/operation';
 import { optionsCollection } from '../../../shared/form/options';
@@ -16,7 +18,7 @@ import { TASK_OPTIONS } from '../options';
 import { taskIdsField } from './fields';
 import { OUTPUT_OPTIONS } from './outputOptions';
 import { readSimplify } from './inputs/taskMaker';
-import { taskIdsOf } from './taskSource';
+import { tasksGivenTo } from './taskSource';
 
 /** Reads the current state of tasks, many IDs in one call (§4.2). */
 export const get: Operation = {
@@ -27,6 +29,7 @@ export const get: Operation = {
 	fields: [
 		taskIdsField,
 		optionsCollection({ ...TASK_OPTIONS, ...OUTPUT_OPTIONS }, [
+			'includeInputFields',
 			'requestsPerSecond',
 			'simplify',
 			'urlExpirePeriod',
@@ -38,31 +41,35 @@ export const get: Operation = {
 };
 
 async function getTasks(run: NodeRun): Promise<INodeExecutionData[][]> {
-	const { context } = run;
+	const { context, redact, options } = run;
 	const wanted = context.getInputData().map((_, itemIndex) => readWanted(context, itemIndex));
-	const taskIds = wanted.flatMap((read) => (read.ok ? read.value.taskIds : []));
-	const polled = await infoOfMany(run.client.api, taskIds, run.options.urlExpireSeconds);
+	const taskIds = wanted.flatMap((read) => (read.ok ? read.value.tasks.map(({ taskId }) => taskId) : []));
+	const polled = await infoOfMany(run.client.api, taskIds, options.urlExpireSeconds);
+	const failed = (failure: Failure, itemIndex: number, facts?: TaskFacts): INodeExecutionData => {
+		throwFirst(context, [{ itemIndex, failure }]);
+		return failedRow(context, failure, itemIndex, facts);
+	};
 	const items = wanted.flatMap((read, itemIndex): INodeExecutionData[] => {
-		if (!read.ok) return [failItem(context, read.failure, itemIndex)];
-		if (!polled.ok) return [failItem(context, polled.failure, itemIndex)];
+		if (!read.ok) return [failed(read.failure, itemIndex)];
+		if (!polled.ok) return [failed(polled.failure, itemIndex)];
 		const { infos, refused } = polled.value;
-		return read.value.taskIds.map((taskId) => {
+		const { tasks, simplify } = read.value;
+		return tasks.map(({ taskId, ...facts }) => {
 			const info = infos.get(taskId);
-			if (!info) return failItem(context, explainMissing(taskId, refused.get(taskId), run), itemIndex);
-			const json = describeTask(info, run.redact);
-			if (!read.value.simplify) json.raw = rawTaskInfo(info, run.redact);
+			if (!info) return failed(explainMissing(taskId, refused.get(taskId), run), itemIndex, facts);
+			const json = describeTask(info, { itemIndex, facts, simplify }, redact);
 			return { json, pairedItem: { item: itemIndex } };
 		});
 	});
 	const leftOut = polled.ok && leftOutHint([...polled.value.infos.values()]);
 	if (leftOut) showHint(context, leftOut);
-	return [items];
+	return [options.includeInputFields && !isTool(context.getNode()) ? withInputFields(context, items) : items];
 }
 
 function readWanted(context: IExecuteFunctions, itemIndex: number) {
-	const ids = taskIdsOf(context, itemIndex);
-	if (!ids.ok) return ids;
-	return readItem(() => ok({ taskIds: ids.value, simplify: readSimplify(context, itemIndex) }));
+	const tasks = tasksGivenTo(context, itemIndex);
+	if (!tasks.ok) return tasks;
+	return readItem(() => ok({ tasks: tasks.value, simplify: readSimplify(context, itemIndex) }));
 }
 
 function explainMissing(

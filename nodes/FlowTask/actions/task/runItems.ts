@@ -77,6 +77,5 @@ const UNUSED: Delivery = {
 	form: 'urls',
 	binaryField: 'data',
 	simplify: true,
-	includeRequest: false,
 	mayBeEmpty: true,
 };

@@ -2,6 +2,7 @@ import { optionGroups } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import type { Operation } from '../../../shared/form/operation';
 import { submitForm } from './fields';
+import { OUTPUT_OPTIONS } from './outputOptions';
 import { submitOrPreview } from './run.operation';
 import { SUBMIT_OPTIONS } from './submitOptions';
 
@@ -12,12 +13,12 @@ export const submit: Operation = {
 	action: 'Submit task',
 	fields: [
 		...submitForm,
-		...optionGroups({ ...TASK_OPTIONS, ...SUBMIT_OPTIONS }, [
+		...optionGroups({ ...TASK_OPTIONS, ...SUBMIT_OPTIONS, ...OUTPUT_OPTIONS }, [
 			'idempotencyKey',
 			'idempotencyScope',
 			'idempotencyTtlHours',
 			'imageSlots',
-			'includeRequest',
+			'includeInputFields',
 			'maxFailures',
 			'maxFileSizeMb',
 			'maxTasks',
@@ -33,6 +34,7 @@ export const submit: Operation = {
 			'seed',
 			'seedMode',
 			'seedTargets',
+			'simplify',
 			'timeoutMinutes',
 			'variants',
 		]),

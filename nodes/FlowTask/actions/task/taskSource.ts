@@ -1,4 +1,4 @@
-import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
+import type { IDataObject, IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { openTable, type DataTable } from '../../../shared/dataTable/table';
 import { readItem } from '../../../shared/errors/expressionError';
@@ -9,6 +9,7 @@ import { excerpt } from '../../../shared/text/json';
 import { textOrNumber } from '../../../shared/text/textOf';
 import { LONGEST_ID_CHARS } from '../../api/taskInfo';
 import { recordedTasks, TASK_TABLE, type RecordedTask, type RowOrigin } from '../../taskLog/taskRows';
+import type { TaskFacts } from '../../tasks/observer';
 import { textParameter } from '../enteredText';
 import { taskIdsField } from './fields';
 
@@ -54,7 +55,7 @@ export const taskSourceFields: INodeProperties[] = [
 ];
 
 /** A task that an item names, or that the table lists for an execution. */
-type GivenTask = Pick<RecordedTask, 'taskId'> & Partial<RecordedTask>;
+type GivenTask = Pick<RecordedTask, 'taskId'> & Pick<TaskFacts, 'item' | 'prompt' | 'seeds' | 'variant'>;
 
 export type TasksOfItems = ReadonlyArray<Result<readonly GivenTask[]>>;
 
@@ -62,10 +63,7 @@ export type TasksOfItems = ReadonlyArray<Result<readonly GivenTask[]>>;
 export async function readGivenTasks(context: IExecuteFunctions): Promise<TasksOfItems> {
 	const items = context.getInputData();
 	if (context.getNodeParameter('taskSource', 0, 'ids') !== 'execution') {
-		return items.map((_, itemIndex) => {
-			const ids = taskIdsOf(context, itemIndex);
-			return ids.ok ? ok(ids.value.map((taskId) => ({ taskId }))) : ids;
-		});
+		return items.map((_, itemIndex) => tasksGivenTo(context, itemIndex));
 	}
 	const wanted = items.map((_, itemIndex) => readItem(() => readExecution(context, itemIndex)));
 	const table = openTable(context, TASK_TABLE);
@@ -80,11 +78,30 @@ export async function readGivenTasks(context: IExecuteFunctions): Promise<TasksO
 	return found.map((one) => (one.ok ? ok(one.value.tasks) : one));
 }
 
-/** "Task IDs" may be text (with whitespace, commas or semicolons), an array, objects with a `taskId`, or their JSON. */
-export function taskIdsOf(context: IExecuteFunctions, itemIndex: number): Result<string[]> {
-	return readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
+/** The tasks that an item names by ID. What "Submit" said about a task is kept, so that its row can be recognized. */
+export function tasksGivenTo(context: IExecuteFunctions, itemIndex: number): Result<GivenTask[]> {
+	const ids = readItem(() => readTaskIds(context.getNodeParameter('taskIds', itemIndex, '')));
+	if (!ids.ok) return ids;
+	const json = context.getInputData()[itemIndex]?.json;
+	return ok(ids.value.map((taskId) => ({ taskId, ...(json?.taskId === taskId && submittedFacts(json)) })));
 }
 
+/** Reads the fields with which "Submit" describes a task. */
+function submittedFacts({ prompt, item, variant, seed }: IDataObject): Omit<GivenTask, 'taskId'> {
+	return {
+		...(typeof prompt === 'string' && { prompt }),
+		...(isCount(item) && { item: item - 1 }),
+		...(isCount(variant) && { variant }),
+		...(typeof seed === 'number' && { seeds: { seed } }),
+	};
+}
+
+/** Whether a value is a number by which people count. */
+function isCount(value: unknown): value is number {
+	return Number.isSafeInteger(value) && Number(value) > 0;
+}
+
+/** "Task IDs" may be text (with whitespace, commas or semicolons), an array, objects with a `taskId`, or their JSON. */
 function readTaskIds(value: unknown): Result<string[]> {
 	const rounded = refuseRounded('Task IDs', value);
 	if (rounded) return fail(rounded);

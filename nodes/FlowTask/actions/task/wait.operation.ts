@@ -52,6 +52,7 @@ export const wait: Operation = {
 			'binaryPropertyName',
 			'fileName',
 			'files',
+			'includeInputFields',
 			'maxFileSizeMb',
 			'noProgressMinutes',
 			'onTimeout',

@@ -48,7 +48,7 @@ test('a row has all columns, with what a person wants to know', async () => {
 	);
 	expect(rows).toMatchObject([
 		{
-			...{ executionId: 'e1', workflowId: 'w', nodeId: 'n', node: 'Ask', item: 3, agent: 'a' },
+			...{ executionId: 'e1', workflowId: 'w', nodeId: 'n', node: 'Ask', item: 4, agent: 'a' },
 			...{ sessionKey: 'anna', sessionId: 's1', kind: 'message', outcome: 'answered', mayHaveRun: true },
 			...{ attempts: 2, requestId: 'r1', tokens: 12, usage: '{"total_tokens":12,"invocations":1}' },
 			...{ startedAt: '2030-01-01T12:00:00.000Z', ms: 1_500, day: '2030-01-01' },
@@ -102,7 +102,7 @@ test("an item for which nothing was sent has no row; another execution's answer 
 		endedTurn(clock, { calls, itemIndex: 4, result: answer(usage, { replayed: true }) }),
 	]);
 	expect(rows).toMatchObject([
-		...[{ item: 4, outcome: 'replayed', mayHaveRun: false, attempts: 0, tokens: null, usage: null, ms: 0 }],
+		...[{ item: 5, outcome: 'replayed', mayHaveRun: false, attempts: 0, tokens: null, usage: null, ms: 0 }],
 	]);
 	expect(rows).toHaveLength(1);
 });

@@ -132,7 +132,7 @@ test.each([
 	const format = schema({ pattern });
 	expect(parseAnswer(JSON.stringify(fits), format).ok).toBe(true);
 	expect(parseAnswer(JSON.stringify(misfit), format)).toMatchObject({
-		failure: 'it does not fit the schema: the answer does not match pattern',
+		failure: 'it does not fit the schema: the answer must match the pattern',
 	});
 });
 
@@ -158,6 +158,26 @@ test.each([
 	['^(?:/[^/]+)*$', { degree: 1, factor: 1 }],
 ])('matching %s takes a bounded number of steps', (pattern, work) => {
 	expect(valueOf(patternWork(pattern))).toEqual(work);
+});
+
+test.each([
+	[{ type: 'integer' }, 3.5, 'must be a whole number'],
+	[{ type: 'integer' }, 'three', 'must be a whole number instead of text'],
+	[{ minimum: 18 }, 3, 'must be at least 18 instead of 3'],
+	[{ maximum: 18 }, 30, 'must be at most 18 instead of 30'],
+	[{ exclusiveMinimum: 0 }, 0, 'must be more than 0 instead of 0'],
+	[{ exclusiveMaximum: 9 }, 9, 'must be less than 9 instead of 9'],
+	[{ multipleOf: 5 }, 7, 'must be a multiple of 5 instead of 7'],
+	[{ minItems: 2 }, [1], 'must have at least 2 items instead of 1'],
+	[{ maxItems: 1 }, [1, 2], 'must have at most 1 items instead of 2'],
+	[{ minLength: 2 }, 'a', 'must have at least 2 characters instead of 1'],
+	[{ maxLength: 1 }, 'ab', 'must have at most 1 characters instead of 2'],
+	[{ format: 'email' }, 'a', 'must have the format "email"'],
+])('says in words that %j does not fit %j', (age, given, said) => {
+	const format = schema({ type: 'object', properties: { age } });
+	expect(parseAnswer(JSON.stringify({ age: given }), format)).toEqual({
+		...{ ok: false, failure: `it does not fit the schema: age ${said}` },
+	});
 });
 
 test('a tree of many levels that does not fit ends with its problems', () => {
@@ -323,7 +343,7 @@ test.each([
 	[{ patternProperties: { '(': {} } }, 'the pattern ( cannot be checked: Invalid regular expression'],
 	[{ allOf: {} }, 'allOf must be a list instead of an object'],
 	[named({ enum: 5 }), 'properties.a/b~c ü.items.enum must be a list instead of a number'],
-	[named({ type: 'number', multipleOf: 0 }), 'properties.a/b~c ü.items.multipleOf 0 is less than'],
+	[named({ type: 'number', multipleOf: 0 }), 'properties.a/b~c ü.items.multipleOf must be more than 0'],
 	[named({ minLength: 1.5 }), 'properties.a/b~c ü.items.minLength must be a whole number'],
 	[{ properties: { a: 5 } }, 'properties.a must be an object or true or false instead of a number'],
 	[{ properties: [] }, 'properties must be an object instead of a list'],

@@ -133,9 +133,21 @@ describe('explainTaskCall', () => {
 		expect(path).toMatchObject({ kind: 'credential', passing: false });
 		expect(path.message).toBe('The API was not found at the base URL, so the node could not submit the task');
 		expect(path.advice).toContain('without a path such as "/api"');
-		expect(path.advice).not.toContain('workflow ID');
+		expect(path.advice).not.toContain('Copy the ID again');
 		expect(explain(refused('Not Found'), facts('write')).kind).toBe('credential');
-		expect(explain(refused('no workflow w-1'), facts('write')).advice).toContain('workflow ID');
+		expect(explain(refused('no workflow w-1'), facts('write')).advice).toContain('Copy the ID again');
+	});
+
+	it.each([
+		['There is no workflow wf_1.', 'Copy the ID again'],
+		['workflow wf_1 not found', 'Copy the ID again'],
+		['The workflow has no node 57.', 'export of another workflow'],
+		['Node 6 (Prompt), parameter txt does not exist; it accepts: text.', 'export of another workflow'],
+		['Node 3, parameter steps must be at most 150.', 'Compare what this item sends'],
+	])('has the cure for "%s"', (text, cure) => {
+		const { advice } = explain({ kind: 'refused', status: 200, code: 4, text }, facts('write'));
+		expect(advice).toContain(cure);
+		expect(advice).toContain('No task was created');
 	});
 
 	it('names the base URL if a web page arrives as a success, but not if a gateway sends one', () => {

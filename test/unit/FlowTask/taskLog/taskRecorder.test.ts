@@ -52,7 +52,7 @@ test('an ID is in the table within two seconds, with what is known about its run
 	await clock.advance(2_000);
 	expect(table.all()).toHaveLength(30);
 	expect(table.all()[3]).toMatchObject({
-		...{ executionId: '7', workflow: 'Shop', workflowId: 'w1', node: 'FlowTask', item: 3 },
+		...{ executionId: '7', workflow: 'Shop', workflowId: 'w1', node: 'FlowTask', item: 4 },
 		...{ taskId: 't3', status: 'submitted', hostedWorkflow: 'wf_1', submittedAt: '2030-01-01T12:00:00.000Z' },
 	});
 });
@@ -115,7 +115,7 @@ test('rows of many tasks that change are replaced during the run, and none appea
 	await clock.advance(60_000);
 	expect(calls).toBe(4);
 	expect(table.all().map(({ item, progress }) => [item, progress])).toEqual(
-		all.map(({ itemIndex }) => [itemIndex, itemIndex]),
+		all.map(({ itemIndex }) => [itemIndex + 1, itemIndex]),
 	);
 });
 
@@ -170,7 +170,7 @@ describe('many different ends, written at the end of the run', () => {
 		expect(await flush()).toEqual({ ok: true, value: undefined });
 		expect(table.calls).toEqual(['replace']);
 		expect(table.all().map(({ item, status }) => [item, status])).toEqual(
-			all.map(({ itemIndex }) => [itemIndex, 'succeeded']),
+			all.map(({ itemIndex }) => [itemIndex + 1, 'succeeded']),
 		);
 		expect(new Set(table.all().map(({ finishedAt }) => finishedAt)).size).toBe(40);
 	});
@@ -181,7 +181,7 @@ describe('many different ends, written at the end of the run', () => {
 		table.edit((row) => (row.item === 3 ? undefined : row));
 		await flush();
 		expect(table.all().map(({ item }) => item)).toEqual(
-			all.map(({ itemIndex }) => itemIndex).filter((item) => item !== 3),
+			all.map(({ itemIndex }) => itemIndex + 1).filter((item) => item !== 3),
 		);
 	});
 
@@ -228,7 +228,7 @@ test('a submit without an answer has a row, because it may have created a task',
 	recorder.ended(job(5), { taskId: undefined, snapshot: undefined, failure: badInput('Wrong', '') });
 	await flush();
 	expect(table.all()).toEqual([
-		expect.objectContaining({ item: 4, taskId: '', status: 'unclear', error: 'Maybe' }),
+		expect.objectContaining({ item: 5, taskId: '', status: 'unclear', error: 'Maybe' }),
 	]);
 });
 
@@ -322,7 +322,7 @@ describe('a submit that is limited', () => {
 	test('has a row before it is sent, which then gets its ID, or goes if nothing was sent', async () => {
 		const [made, refused, unclear] = jobs(3);
 		expect((await claim(made!)).ok).toBe(true);
-		expect(table.all()).toMatchObject([{ item: 0, taskId: '', status: 'unclear' }]);
+		expect(table.all()).toMatchObject([{ item: 1, taskId: '', status: 'unclear' }]);
 		for (const one of [refused!, unclear!]) expect((await claim(one)).ok).toBe(true);
 		begin(made!);
 		const failure: Failure = { kind: 'refused', message: 'No', advice: '' };
@@ -331,8 +331,8 @@ describe('a submit that is limited', () => {
 		recorder.ended(unclear!, { taskId: undefined, snapshot: undefined, failure: maybe });
 		await flush();
 		expect(table.all().map(({ item, taskId, status }) => [item, taskId, status])).toEqual([
-			[0, 't0', 'submitted'],
-			[2, '', 'unclear'],
+			[1, 't0', 'submitted'],
+			[3, '', 'unclear'],
 		]);
 	});
 

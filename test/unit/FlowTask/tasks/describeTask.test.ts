@@ -6,6 +6,7 @@ import {
 	describeForAgent,
 	describeOutcome,
 	describeTask,
+	firstWords,
 	describeTiming,
 	markdownOf,
 	missingOutputsHint,
@@ -37,32 +38,79 @@ function failed(kind: Failure['kind'], details?: Failure['details']): TaskOutcom
 	return outcome({ failure: { kind, message: 'm', advice: 'a', ...(details && { details }) } });
 }
 
+describe('firstWords', () => {
+	it.each([
+		['a short prompt', 'a red fox', 'a red fox'],
+		['several lines', 'a red\n\tfox ', 'a red fox'],
+		[
+			'a long prompt',
+			'A red bicycle, leaning on a wall, in the rain at dawn',
+			'A red bicycle, leaning on a wall, in…',
+		],
+		['words that do not end', '狐'.repeat(50), `${'狐'.repeat(39)}…`],
+	])('of %s', (_name, prompt, words) => {
+		expect(firstWords(prompt)).toBe(words);
+	});
+});
+
 describe('describeTask', () => {
-	it('converts the fields of the interface to named ones', () => {
+	const full = { itemIndex: 0, facts: {}, simplify: false };
+
+	it('begins with what tells rows apart, and has neither internals nor a link twice', () => {
+		const links = ['https://h/a.png', 'https://h/b.png'];
+		const info = taskInfo('t', { status: 3, progress_num: 100, files: { '9': links }, final_files: links });
+		const facts = { item: 8, prompt: 'a red fox', variant: 2, seeds: { '3.seed': 7 } };
+		const json = describeTask(info, { itemIndex: 0, facts, simplify: true }, redact);
+		expect(Object.entries(json)).toEqual([
+			['prompt', 'a red fox'],
+			['item', 9],
+			['variant', 2],
+			['status', 'succeeded'],
+			['seed', 7],
+			['taskId', 't'],
+			['url', 'https://h/a.png'],
+			['otherUrls', ['https://h/b.png']],
+		]);
+	});
+
+	it('says how far an unfinished task is, and why another one failed', () => {
+		const queued = taskInfo('t', { status: 1, progress_num: null });
+		expect(describeTask(queued, { ...full, simplify: true }, redact)).toEqual({
+			...{ item: 1, status: 'queued', taskId: 't', progress: null },
+		});
+		const failed = taskInfo('t', { status: 4, errMsg: 'no' });
+		expect(describeTask(failed, { ...full, simplify: true }, redact)).toEqual({
+			...{ item: 1, status: 'failed', taskId: 't', errorMessage: 'no' },
+		});
+	});
+
+	it('in full, converts the fields of the interface to named ones', () => {
 		const info = taskInfo('t', { status: 1, queue_size: 9, current_position: 4, progress_num: null });
-		expect(describeTask(info, redact)).toEqual({
-			taskId: 't',
+		expect(describeTask(info, full, redact)).toEqual({
+			item: 1,
 			status: 'queued',
+			taskId: 't',
 			statusCode: 1,
 			progress: null,
 			queue: { position: 4, size: 9 },
 			files: {},
 			finalFiles: [],
 			errorMessage: '',
+			raw: info.raw,
 		});
 	});
 
 	it('hides a key in the links of all nodes, also for an agent', () => {
 		const info = taskInfo('t', { status: 3, files: { '9': [`https://h/a.png?k=${KEY}&sig=1`] } });
 		const hidden = ['https://h/a.png?k=[hidden]&sig=1'];
-		expect(describeTask(info, redact)).toMatchObject({ files: { '9': hidden } });
+		expect(describeTask(info, full, redact)).toMatchObject({ files: { '9': hidden } });
 		const snapshot = { info, endedAtMs: AT };
 		expect(describeForAgent(outcome({ snapshot }), redact)).toMatchObject({ files: hidden });
 	});
 
 	it('hides a key before it shortens an error text', () => {
 		const info = taskInfo('t', { errMsg: `${'e'.repeat(9_988)} ${KEY} ${'e'.repeat(5_000_000)}` });
-		const { errorMessage } = describeTask(info, redact);
+		const { errorMessage } = describeTask(info, full, redact);
 		expect(errorMessage).toHaveLength(10_000);
 		expect(errorMessage).toContain('e [hidden]');
 	});
@@ -86,7 +134,7 @@ describe('describeTiming', () => {
 describe('describeOutcome', () => {
 	it('has one seed, and a list if there are several', () => {
 		const withSeeds = (seeds: Record<string, number>) =>
-			describeOutcome(outcome({ facts: { seeds } }), redact);
+			describeOutcome(outcome({ facts: { seeds }, delivery: { ...LINKS_ONLY, simplify: false } }), redact);
 		expect(withSeeds({ '3.seed': 7, '8.seed': 7 })).toMatchObject({ seed: 7 });
 		expect(withSeeds({ '3.seed': 7 })).not.toHaveProperty('seeds');
 		const different = { '3.seed': 7, '8.seed': 0 };
@@ -97,10 +145,7 @@ describe('describeOutcome', () => {
 	it('reports a task that was never polled as submitted', () => {
 		const snapshot = { info: undefined, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		expect(describeOutcome(outcome({ snapshot, facts: { workflowId: 'w' } }), redact)).toEqual({
-			taskId: 't',
-			status: 'submitted',
-			workflowId: 'w',
-			submittedAt: '2030-01-01T12:00:00.000Z',
+			...{ item: 1, taskId: 't', status: 'submitted' },
 		});
 	});
 
@@ -111,10 +156,9 @@ describe('describeOutcome', () => {
 
 	it('survives JSON unchanged', () => {
 		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
-		const json = describeOutcome(
-			outcome({ snapshot, facts: { workflowId: 'w', seeds: { '3.seed': 1 } } }),
-			redact,
-		);
+		const facts = { workflowId: 'w', seeds: { '3.seed': 1 } };
+		const delivery = { ...LINKS_ONLY, simplify: false };
+		const json = describeOutcome(outcome({ snapshot, facts, delivery }), redact);
 		expect(JSON.parse(JSON.stringify(json))).toEqual(json);
 		expect(json).toMatchObject({ status: 'succeeded', workflowId: 'w', seed: 1, timing: { runMs: null } });
 	});

@@ -87,6 +87,15 @@ describe('stillUnclear', () => {
 });
 
 describe('explainWatchEnd', () => {
+	it.each([
+		['CUDA out of memory. Tried to allocate 2.00 GiB', 'too little memory'],
+		['Allocation on device: not enough GPU memory', 'too little memory'],
+		["Node type 'IPAdapterX' not found: custom nodes are missing", 'does not have'],
+		['steps is out of range', 'Check the values of this item'],
+	])('has the cure for "%s"', (errMsg, cure) => {
+		expect(explainWatchEnd('t-1', final({ status: 4, errMsg }), redact)?.advice).toContain(cure);
+	});
+
 	it('does not explain a success', () => {
 		expect(explainWatchEnd('t-1', final({ status: 3, progress_num: 100 }), redact)).toBeUndefined();
 	});

@@ -146,7 +146,7 @@ describe('namesFor', () => {
 		urls.map((url, index) => ({ nodeId: null, index, url }));
 
 	it('uses the name from the server each time it is asked, but never for two files', () => {
-		const [first, second] = namesFor(links(A, B), { number: 3 });
+		const [first, second] = namesFor(links(A, B), { mark: '3' });
 		expect(first?.nameBySaid('cat.png')).toBe('cat_3.png');
 		expect(first?.nameBySaid('cat.png')).toBe('cat_3.png');
 		expect(second?.nameBySaid('CAT.png')).toBe('CAT_3_f2.png');
@@ -158,12 +158,12 @@ describe('namesFor', () => {
 	});
 
 	it('distinguishes the files of items, which platforms name alike', () => {
-		expect(namesOf(links(A), { number: 1 })).toEqual(['a_1.png']);
-		expect(namesOf(links(A), { number: 2 })).toEqual(['a_2.png']);
+		expect(namesOf(links(A), { mark: '1' })).toEqual(['a_1.png']);
+		expect(namesOf(links(A), { mark: '2' })).toEqual(['a_2.png']);
 	});
 
 	it('uses the name of the task, with the extension of the link or of the server', () => {
-		const [first, second] = namesFor(links(A, B), { number: 3, stem: 'render v1.2' });
+		const [first, second] = namesFor(links(A, B), { mark: '3', stem: 'render v1.2' });
 		expect([first?.fileName, second?.fileName]).toEqual(['render v1.2.png', 'render v1.2_f2.png']);
 		expect(first?.nameBySaid('cat.webp')).toBe('render v1.2.webp');
 		expect(namesOf(links('https://h.example/view'), { stem: 'v1.2' })).toEqual(['v1.2.bin']);
@@ -187,9 +187,9 @@ describe('namesFor', () => {
 		fc.assert(
 			fc.property(
 				fc.array(path, { maxLength: 12 }),
-				fc.option(fc.nat(3), { nil: undefined }),
-				(paths, number) => {
-					const names = namesOf(links(...paths.map((one) => `https://h.example/${one}`)), { number });
+				fc.option(fc.constantFrom('1', '2_v1', 'f2'), { nil: undefined }),
+				(paths, mark) => {
+					const names = namesOf(links(...paths.map((one) => `https://h.example/${one}`)), { mark });
 					expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(paths.length);
 				},
 			),
@@ -204,8 +204,8 @@ describe('namesFor', () => {
 
 	it('keeps long names distinct when they are cut', () => {
 		const long = `https://h.example/${'x'.repeat(300)}`;
-		const stored = [1, 2, 30].flatMap((number) =>
-			namesOf(links(`${long}.png`, `${long}.png?2`), { number }).map((name) => safeFileName(name, 'png')),
+		const stored = ['1', '2', '30_v12'].flatMap((mark) =>
+			namesOf(links(`${long}.png`, `${long}.png?2`), { mark }).map((name) => safeFileName(name, 'png')),
 		);
 		expect(new Set(stored).size).toBe(6);
 	});

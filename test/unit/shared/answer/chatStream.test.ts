@@ -118,6 +118,17 @@ test('reports a failure as text, which shows no image in a chat', async () => {
 	expect(sent.at(-1)?.trimEnd()).toBe(String.raw`0 error \!\[x\](https\://evil.example)`);
 });
 
+test('says a failure without the mark of an error if n8n will send an error of its own', async () => {
+	const { sent, record } = recorder();
+	const outlets = new ChatStreams(record, NOTHING_HIDDEN, true);
+	await outlets.of(0).fail('It broke off');
+	await outlets.of(1).warn('Nothing came');
+	expect(sent).toEqual([
+		...['0 begin', '0 item It broke off\n\n', '0 end'],
+		...['1 begin', '1 error Nothing came\n\n'],
+	]);
+});
+
 test('tolerates a listener that has gone', async () => {
 	let calls = 0;
 	const outlets = new ChatStreams(async () => {

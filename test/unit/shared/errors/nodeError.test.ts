@@ -146,12 +146,17 @@ describe('toErrorItem', () => {
 
 describe('throwFirst', () => {
 	const contextOf = (goesOn: boolean) =>
-		({ continueOnFail: () => goesOn, getNode: () => NODE }) as unknown as IExecuteFunctions;
+		({
+			continueOnFail: () => goesOn,
+			getNode: () => NODE,
+			getInputData: () => Array.from({ length: 20 }),
+		}) as unknown as IExecuteFunctions;
 	const failed = [
 		{ itemIndex: 0, failure: failure('Not begun', 'notSubmitted') },
 		{ itemIndex: 1, failure: failure('Stopped', 'cancelled') },
-		{ itemIndex: 2, failure: failure('The cause') },
+		{ itemIndex: 2, failure: failure('The cause'), words: 'a red fox' },
 		{ itemIndex: 3, failure: failure('Another') },
+		{ itemIndex: 8, failure: failure('Another'), words: 'a boat' },
 	];
 	const thrownBy = (...args: Parameters<typeof throwFirst>): unknown => {
 		try {
@@ -166,7 +171,8 @@ describe('throwFirst', () => {
 		const more = { advice: ['', 'Others went well.'], context: { tasks: ['t'] } };
 		expect(thrownBy(contextOf(false), failed, more)).toMatchObject({
 			message: 'The cause',
-			description: 'Do this. Other items failed, too: 3 (counted from 0). Others went well.',
+			description:
+				'Do this. This is row 3 ("a red fox"). Rows 4 and 9 ("a boat") failed, too. Others went well.',
 			context: { itemIndex: 2, tasks: ['t'] },
 		});
 		expect(thrownBy(contextOf(false), failed.slice(0, 2))).toMatchObject({ message: 'Not begun' });

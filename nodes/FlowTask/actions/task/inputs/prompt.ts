@@ -123,12 +123,16 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 	} catch (error) {
 		const reason = error instanceof Error ? error.message : 'a row contains a value of the wrong type';
 		const more = textOf(member(error, 'description'));
+		const words = (more ? `${reason}: ${more}` : reason).replace(ROW_OF_N8N, '');
 		return failInput(
-			`"Inputs to Change" cannot be sent: ${excerpt(withRowTitles(more ? `${reason}: ${more}` : reason, rows), 400)}`,
+			`"Inputs to Change" cannot be sent: ${excerpt(withRowTitles(words, rows), 400)}`,
 			'Correct the value of this row. Nothing was submitted for this item.',
 		);
 	}
 }
+
+/** n8n counts items from 0, and says again in the title which one failed. */
+const ROW_OF_N8N = / \[item \d+\]/g;
 
 function readRow(row: IDataObject, number: number): Result<OverrideField> {
 	const valueType = readChoice(

@@ -1,10 +1,11 @@
-import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
+import { fail, failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
 import { numberOf } from '../../../../shared/text/textOf';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
 import { canBeId } from '../../../../shared/workflow/savedWorkflows';
+import { firstWords } from '../../../tasks/describeTask';
 import type { Recollection } from '../../../tasks/memory';
 import type { SubmitStart } from '../../../tasks/submit';
 import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../workflow/checks';
@@ -50,16 +51,20 @@ export function readSubmits(
 	const inputs = read.value;
 	const plan = { ...inputs.plan, ...inputs.known };
 	let drawn: number | undefined;
+	const refuse = ({ details, ...failure }: Failure): Result<never> => {
+		const prompt = promptTextOf(inputs.prompt, inputs.known.definition);
+		return fail({ ...failure, details: { ...details, ...(prompt && { prompt: firstWords(prompt) }) } });
+	};
 	const drawOnce: RandomSeed = (least, most) => (drawn ??= run.randomSeed(least, most));
 	const submits = Array.from<Submit | undefined>({ length: count });
 	for (let index = 0; index < count; index++) {
 		if (isMade[index]) continue;
 		const seeded = applySeed(inputs.prompt, plan, before, drawOnce, { index, count });
-		if (!seeded.ok) return seeded;
+		if (!seeded.ok) return refuse(seeded.failure);
 		const hint = plan.mode === 'random' ? keptSeedHint(inputs, seeded.value) : undefined;
 		if (hint !== undefined) run.hints.add(hint);
 		const submit = submitOf(inputs, seeded.value, index);
-		if (!submit.ok) return submit;
+		if (!submit.ok) return refuse(submit.failure);
 		submits[index] = submit.value;
 	}
 	return ok(submits);

@@ -30,7 +30,6 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 		form: isTool(context.getNode()) ? 'urls' : chosen.value,
 		binaryField: textParameter(context, 'options.binaryPropertyName', itemIndex) || 'data',
 		simplify: readSimplify(context, itemIndex),
-		includeRequest: run.options.includeRequest,
 		mayBeEmpty: definition !== undefined && savesNothing(definition),
 		outputs: outputs.value,
 	};
