@@ -89,7 +89,7 @@ export function createEventFilter(eventPath: unknown, list: string): Result<Even
 	);
 	if (names.size > 0 && !path.value) {
 		return failInput(
-			'Events are listed, but "Event Path" is empty',
+			"Events are listed, but 'Event Path' is empty",
 			'Enter the path at which a frame names its event, e.g. type.',
 		);
 	}

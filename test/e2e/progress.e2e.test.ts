@@ -117,7 +117,7 @@ test(
 );
 
 test(
-	'with "Stream Progress" the tool itself shows it, and the model copies nothing',
+	"with 'Stream Progress' the tool itself shows it, and the model copies nothing",
 	async () => {
 		const document = agent('stream', 'streaming', { streamProgress: true });
 		const chat = await say(document, `${ORDER} [answer: There it is.] A fox, please.`);

@@ -192,7 +192,7 @@ test(
 );
 
 test(
-	'the output of "Save", pasted into the account, makes its first image in at most 8 actions after a trigger',
+	"the output of 'Save', pasted into the account, makes its first image in at most 8 actions after a trigger",
 	async () => {
 		const save = { ...flowTask(), parameters: { resource: 'workflow', operation: 'save' } };
 		await editor.openWorkflow(await saveFlow('Save the red fox', [{}], [save]));

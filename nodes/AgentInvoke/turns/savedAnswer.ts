@@ -149,14 +149,14 @@ export function replayed(key: string, { reference, by }: Reused, agent: string):
 	if (isJsonObject(saved) && saved.agent !== agent) {
 		return failInput(
 			`The idempotency key "${shown}" was used by ${who} to ask another agent`,
-			'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same agent.',
+			"This agent was not asked. Use separate keys for each agent, or set 'Idempotency Scope' to 'This Node'. Two credentials are treated as two agents, even if they belong to the same agent.",
 			details,
 		);
 	}
 	const result = readSavedAnswer(saved);
 	const where = executionId ? who : 'the execution that asked';
 	if (result?.answerDigest) {
-		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because "Idempotency Answers" was "Digest Only". Find it in ${where}.`;
+		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because 'Idempotency Answers' was 'Digest Only'. Find it in ${where}.`;
 		return ok({ ...result, replayed: true, reply: { ...result.reply, hint } });
 	}
 	if (result) return ok({ ...result, replayed: true });

@@ -11,7 +11,7 @@ export const QUESTION_OPTIONS = defineOptions({
 			'[\n  { "role": "system", "content": "Be brief." },\n  { "role": "user", "content": "Hello" }\n]',
 		typeOptions: { rows: 6 },
 		description:
-			'Replaces the form\'s "Messages", e.g. by what another node made: an array of messages with role and content, oldest first. Content is text, or an array of text and image parts.',
+			"Replaces the form's 'Messages', e.g. by what another node made: an array of messages with role and content, oldest first. Content is text, or an array of text and image parts.",
 	},
 	simplify: simplifyField,
 	stream: {

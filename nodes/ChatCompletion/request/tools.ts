@@ -19,8 +19,8 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 	if (rows.length === 0) {
 		if (choice === 'auto') return ok({});
 		return failInput(
-			'"Tool Choice" is set, but the node has no tools',
-			'Add a tool under "Tools", or remove the option. If "Extra Body" has the tools, put "tool_choice" there, too.',
+			"'Tool Choice' is set, but the node has no tools",
+			"Add a tool under 'Tools', or remove the option. If 'Extra Body' has the tools, put \"tool_choice\" there, too.",
 		);
 	}
 	const tools: JsonObject[] = [];
@@ -50,8 +50,8 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 
 function noSuchTool(wanted: string, names: readonly string[]): Failure {
 	const message = wanted
-		? `"Tool to Call" is "${excerpt(wanted, NAME_CHARS)}", which is not a tool of this node`
-		: '"Tool to Call" is empty';
+		? `'Tool to Call' is "${excerpt(wanted, NAME_CHARS)}", which is not a tool of this node`
+		: "'Tool to Call' is empty";
 	return badInput(message, `Enter the name of one of the tools: ${excerpt(names.join(', '), 400)}.`);
 }
 

@@ -9,7 +9,7 @@ export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
 
 const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
 	failure: 'another item failed first',
-	maxFailures: '"Max Failures" was reached',
+	maxFailures: "'Max Failures' was reached",
 	timeout: 'the timeout was reached first',
 	cancelled: 'the execution was stopped',
 };
@@ -70,7 +70,7 @@ function mayExist(taskId: string | undefined, when = ''): string {
 function lookFor(taskId: string | undefined): string {
 	return taskId === undefined
 		? "Look for the task in the platform's console"
-		: `Use the "Get" operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
+		: `Use the 'Get' operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
 }
 
 /** Explains an error of the node's own code after the task was created. */
@@ -79,7 +79,7 @@ export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	return {
 		kind: 'unclear',
 		message: `The node failed while it worked on task ${taskId}: ${wordsOfError(error)}`,
-		advice: `This is a bug in the node, not in your workflow. Please report it. The task keeps running on the platform: use the "Wait for Completion" operation with task ID ${taskId}.`,
+		advice: `This is a bug in the node, not in your workflow. Please report it. The task keeps running on the platform: use the 'Wait for Completion' operation with task ID ${taskId}.`,
 		details: { taskId: fullTaskId, status: 'unknown' },
 	};
 }
@@ -104,7 +104,7 @@ export function explainWatchEnd(
 		: '';
 	const words = said ? `, with the message "${said}"` : '';
 	const lastSeen = `it was last seen as ${describeState(details)}${words}${trouble}`;
-	const goOn = `To continue, use the "Wait for Completion" operation with task ID ${taskId}.`;
+	const goOn = `To continue, use the 'Wait for Completion' operation with task ID ${taskId}.`;
 	switch (end.kind) {
 		case 'final':
 			return explainFinal(taskId, end.info.state, said, details);
@@ -119,7 +119,7 @@ export function explainWatchEnd(
 			return {
 				kind: 'stalled',
 				message: `Task ${taskId} has shown no progress for too long; ${lastSeen}`,
-				advice: `The task may still be running on the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits without progress.`,
+				advice: `The task may still be running on the platform. ${goOn} 'No Progress for (Minutes)' in the options sets how long the node waits without progress.`,
 				details,
 			};
 		case 'unknown':
@@ -161,7 +161,7 @@ const CHECK_ID =
 	'Check that the ID is complete, and that the credential belongs to the account and the platform of the task.';
 
 const NEW_TASK =
-	'To create a new task for an item with an idempotency key, delete the key\'s rows in the Data Table flow_task_ledger, and shorten "Idempotency Lifetime (Hours)" if the platform forgets tasks sooner; for any other item, start a new execution.';
+	"To create a new task for an item with an idempotency key, delete the key's rows in the Data Table flow_task_ledger, and shorten 'Idempotency Lifetime (Hours)' if the platform forgets tasks sooner; for any other item, start a new execution.";
 
 function explainFinal(taskId: string, state: string, said: string, details: Details): Failure | undefined {
 	if (state !== 'failed' && state !== 'denied') return undefined;
@@ -208,7 +208,7 @@ export function explainNoFiles(fullTaskId: string, snapshot: TaskSnapshot, redac
 		message: `Task ${excerpt(fullTaskId, 100)} succeeded without any file${said && `, with the message "${said}"`}`,
 		advice: said
 			? 'The platform may have held the result back, e.g. because a filter flagged it. Change the inputs of this item before you run it again: each run is billed.'
-			: 'Check that the workflow saves its images. If it makes no files, set "Output" to Links Only.',
+			: "Check that the workflow saves its images. If it makes no files, set 'Output' to Links Only.",
 		details: { ...detailsOf(fullTaskId, snapshot), errorMessage: said },
 	};
 }

@@ -1,7 +1,7 @@
 import { defineOptions, oneOf } from './options';
 
 /** How messages name the way to request again what may have been carried out. */
-export const SEND_AGAIN = 'set "If the Outcome Is Unknown" under "Cost and Speed" to Send Again';
+export const SEND_AGAIN = "set 'If the Outcome Is Unknown' under 'Cost and Speed' to Send Again";
 
 /** What to do about a request that was sent but got no clear answer. */
 export function unknownOutcomeField(words: Readonly<Record<'fail' | 'sendAgain' | 'what', string>>) {

@@ -71,6 +71,6 @@ export function overBudget(count: number, most: number, what: string, option: st
 	if (most <= 0 || count <= most) return undefined;
 	return badInput(
 		`This run would ${what}, more than the ${most} that "${option}" allows`,
-		`Nothing was sent. Send fewer items, or raise "${option}" under "Cost and Speed".`,
+		`Nothing was sent. Send fewer items, or raise "${option}" under 'Cost and Speed'.`,
 	);
 }

@@ -68,7 +68,7 @@ function findExport(object: JsonObject): Result<JsonObject> {
 	if (!isView(only)) return refuseUnnamed(only) ?? ok(only);
 	return refuse(
 		'is a parameter view, not an API-format export',
-		`Paste it into "Parameter View". ${HOW_TO_EXPORT}`,
+		`Paste it into 'Parameter View'. ${HOW_TO_EXPORT}`,
 	);
 }
 

@@ -112,8 +112,8 @@ describe('the field Prompt', () => {
 	);
 
 	test.each([
-		[{ promptText: '={{ $json.nothing }}' }, '"Prompt" is empty for this item'],
-		[{ promptText: '={{ [1] }}' }, '"Prompt" is [1], not text'],
+		[{ promptText: '={{ $json.nothing }}' }, "'Prompt' is empty for this item"],
+		[{ promptText: '={{ [1] }}' }, "'Prompt' is [1], not text"],
 		[{ workflowDefinition: '{}' }, 'the node does not know which input of the workflow is its prompt'],
 		[
 			{ workflowDefinition: '{"1": {"class_type": "Upscale", "inputs": {"scale": 2}}}' },
@@ -128,7 +128,7 @@ describe('the field Prompt', () => {
 		],
 		[
 			{ overrides: { mappingMode: 'defineBelow', value: { '6/text': 'x' }, schema: [] } },
-			'"Prompt" and another field or option both set "text" of node 6',
+			'\'Prompt\' and another field or option both set "text" of node 6',
 		],
 	])('is refused with a reason if it cannot be sent: %#', async (more, message) => {
 		const run = await stage.run(prompts(1), {
@@ -163,7 +163,7 @@ test('a seed target that is a setting is refused, because a seed is no number of
 	const seeds = { seedMode: 'fixed', seed: 7, seedTargets: '3.steps' };
 	const run = await stage.run(prompts(1), form({}, {}, { parameterSpec: '', ...seeds }));
 	expect(run.error?.message).toContain(
-		'"Seed Targets" contains "3.steps", whose number is also for KSampler',
+		'\'Seed Targets\' contains "3.steps", whose number is also for KSampler',
 	);
 	expect(sentPrompts()).toEqual([]);
 });
@@ -247,14 +247,14 @@ test('the form, the rows by node ID and the JSON add to each other, but none set
 		{ '3': { inputs: { steps: 25, cfg: 6.5, denoise: 0.5 } }, '6': { inputs: { text: 'an owl' } } },
 	]);
 	const twice = await stage.run(prompts(1), { ...rows, ...more, prompt: json({ cfg: 7 }) });
-	expect(twice.error?.message).toBe('"Prompt (JSON)" sets "cfg" of node 3 a second time');
+	expect(twice.error?.message).toBe('\'Prompt (JSON)\' sets "cfg" of node 3 a second time');
 	expect(sentPrompts()).toHaveLength(1);
 });
 
 test('an image for an input that does not exist is refused before it is uploaded', async () => {
 	const slot = [{ nodeId: '6', parameter: 'photo', source: 'url', url: 'http://127.0.0.1:9/x.png' }];
 	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
-	expect(run.error?.message).toContain('"Input Images" does not fit the workflow');
+	expect(run.error?.message).toContain("'Input Images' does not fit the workflow");
 	expect(run.error?.message).toContain('is not an input of that node');
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
@@ -307,7 +307,7 @@ test.each<[string, INodeParameters | string]>([
 test('an input image without a node is refused before anything is sent', async () => {
 	const slot = [{ nodeId: chosen('id', "={{ '' }}"), parameter: 'image', source: 'imageId', imageId: 'x' }];
 	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
-	expect(run.error?.message).toContain('Image 1 of "Input Images" has no node');
+	expect(run.error?.message).toContain("Image 1 of 'Input Images' has no node");
 	expect(sentPrompts()).toEqual([]);
 });
 
@@ -320,7 +320,7 @@ test.each([
 		{ nodeId: ' 10', parameter: '', ...second },
 	];
 	const run = await stage.run(prompts(1), { imageSlots: { slot } });
-	expect(run.error?.message).toContain('Image 2 of "Input Images" sets "image" of node 10 a second time');
+	expect(run.error?.message).toContain('Image 2 of \'Input Images\' sets "image" of node 10 a second time');
 	expect(sentPrompts()).toEqual([]);
 });
 

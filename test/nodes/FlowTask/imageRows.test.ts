@@ -71,8 +71,8 @@ test.each(['cat.png', 'Photo'])(
 );
 
 test.each<[string, INodeParameters]>([
-	['the option "Inputs by Node ID"', { overrideFields: { override: [row('photo')] }, overrides: {} }],
-	['"Prompt (JSON)"', { prompt: '{"10": {"inputs": {"image": "photo"}}}', overrides: {} }],
+	["the option 'Inputs by Node ID'", { overrideFields: { override: [row('photo')] }, overrides: {} }],
+	["'Prompt (JSON)'", { prompt: '{"10": {"inputs": {"image": "photo"}}}', overrides: {} }],
 ])('a file field is known in %s, too', async (_name, entered) => {
 	const run = await runRow('', entered);
 	expect(run.error).toBeUndefined();
@@ -90,10 +90,10 @@ test('a file that is no image is refused before anything is submitted', async ()
 	expect(stage.platform.books().requests.submit).toBe(0);
 });
 
-test('a row and "Input Images" for the same input are refused', async () => {
+test("a row and 'Input Images' for the same input are refused", async () => {
 	const slot = [{ nodeId: '10', parameter: 'image', source: 'binary', binaryField: 'photo' }];
 	const run = await runRow('photo', { imageSlots: { slot } });
-	expect(run.error?.message).toBe('"Input Images" sets "image" of node 10 a second time');
+	expect(run.error?.message).toBe('\'Input Images\' sets "image" of node 10 a second time');
 	expect(stage.platform.books().requests).toMatchObject({ upload: 0, submit: 0 });
 });
 

@@ -40,7 +40,7 @@ const promptField: INodeProperties = {
 	placeholder: 'e.g. a red fox in the snow at sunrise',
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. The text fills the workflow\'s first prompt (the row "Prompt" of "Inputs to Change" below) and copies of that prompt. This field needs a saved workflow or a "Workflow Definition".',
+		"What the image shows. The text fills the workflow's first prompt (the row 'Prompt' of 'Inputs to Change' below) and copies of that prompt. This field needs a saved workflow or a 'Workflow Definition'.",
 };
 
 /**
@@ -77,7 +77,7 @@ const inputRows: INodeProperties = {
 		},
 	},
 	description:
-		'Inputs that are not listed keep the value they were hosted with. After a newer export, choose "Refresh Input List" in the menu (⋮).',
+		"Inputs that are not listed keep the value they were hosted with. After a newer export, choose 'Refresh Input List' in the menu (⋮).",
 };
 
 /** What determines what is submitted: after a change of it, a retry submits new tasks. */

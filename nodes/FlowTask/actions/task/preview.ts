@@ -92,10 +92,10 @@ function checksOf(
 	const checkedAgainst = [...definition, ...view];
 	const notes = [
 		checkedAgainst.length === 0 &&
-			'The inputs were not checked. To have them checked, choose a workflow that was saved with its export, or fill in "Workflow Definition".',
+			"The inputs were not checked. To have them checked, choose a workflow that was saved with its export, or fill in 'Workflow Definition'.",
 		context.getNodeParameter('options.seedMode', itemIndex, 'random') === 'random' &&
 			Object.keys(facts.seeds ?? {}).length > 0 &&
-			'"Seed Mode" is Random, so the run will use another seed, unless you entered one.',
+			"'Seed Mode' is Random, so the run will use another seed, unless you entered one.",
 		images.length > 0 && 'Identical images are uploaded once per run.',
 		images.some(({ url }) => url !== undefined) && 'Images given by URL were not fetched.',
 		idempotency !== undefined &&

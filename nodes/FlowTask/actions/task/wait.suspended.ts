@@ -17,7 +17,7 @@ import type { TasksOfItems } from './taskSource';
 const WAITS = { node: 'flowTaskRuns', run: 'wait', part: 'waits' };
 
 const UNSEEN =
-	'This version of n8n does not show how nodes are connected. Check that "Check Again" is connected back to this node; if not, the results are lost.';
+	"This version of n8n does not show how nodes are connected. Check that 'Check Again' is connected back to this node; if not, the results are lost.";
 
 /** How watching ended, by task ID. */
 export type SeenEnds = ReadonlyMap<string, WatchEnd>;
@@ -49,18 +49,18 @@ export async function pollAndSleep(
 /** Why a suspended wait would not end, or lose its results. */
 function whyNeverDone(context: IExecuteFunctions): Failure | undefined {
 	if (isTool(context.getNode())) {
-		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
+		return badInput('A tool of an AI agent cannot be suspended', "Set 'Wait Mode' to Hold for this tool.");
 	}
 	if (context.getNode().alwaysOutputData === true && !nodeOfRun(context)) {
 		return badInput(
-			'In this version of n8n the node cannot switch off "Always Output Data", so "Check Again" would go on for ever',
+			'In this version of n8n the node cannot switch off "Always Output Data", so \'Check Again\' would go on for ever',
 			'Switch off "Always Output Data" in the settings of this node. Nothing has been sent yet.',
 		);
 	}
 	if (leadsBack(context)) return undefined;
 	return badInput(
-		'"Check Again" is not connected back to this node, so the results would be lost',
-		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing has been sent yet.',
+		"'Check Again' is not connected back to this node, so the results would be lost",
+		"Connect the output 'Check Again' back to the input of this node, and continue from the output 'Done'. Nothing has been sent yet.",
 	);
 }
 

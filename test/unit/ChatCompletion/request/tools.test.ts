@@ -28,7 +28,7 @@ test('rows become tools, and the choice is sent unless it is "auto"', () => {
 test('sends nothing without rows, and refuses a choice', () => {
 	expect(toolFields([], 'auto', 'x')).toEqual({ ok: true, value: {} });
 	expect(toolFields([], 'required', '')).toMatchObject({
-		failure: { message: '"Tool Choice" is set, but the node has no tools' },
+		failure: { message: "'Tool Choice' is set, but the node has no tools" },
 	});
 });
 
@@ -108,8 +108,8 @@ test.each<[ToolRow[], string]>([
 });
 
 test.each([
-	['', '"Tool to Call" is empty'],
-	['get_oder', '"Tool to Call" is "get_oder", which is not a tool of this node'],
+	['', "'Tool to Call' is empty"],
+	['get_oder', '\'Tool to Call\' is "get_oder", which is not a tool of this node'],
 ])('refuses a required tool that is not one of the tools: "%s"', (wanted, message) => {
 	expect(toolFields([tool(), tool({ name: 'cancel' })], 'tool', wanted)).toMatchObject({
 		failure: { message, advice: 'Enter the name of one of the tools: get_order, cancel.' },

@@ -45,10 +45,10 @@ test('an empty list allows any text, and the value of the export is always an op
 });
 
 test.each<[string, unknown, unknown, string]>([
-	['nothing pasted', '{}', '{}', 'paste the API-format export into "Workflow Definition" above'],
+	['nothing pasted', '{}', '{}', "paste the API-format export into 'Workflow Definition' above"],
 	['a cut file', definition.slice(0, -5), '{}', 'is not valid JSON'],
 	['an editor file', '{"nodes": [], "links": []}', '{}', 'UI format'],
-	['an invalid view', definition, '{"3": {}}', '"Parameter View" is JSON, but'],
+	['an invalid view', definition, '{"3": {}}', "'Parameter View' is JSON, but"],
 	['links only', '{"8": {"class_type": "VAEDecode", "inputs": {"samples": ["3", 0]}}}', '{}', 'no input'],
 ])('shows a notice instead of rows for %s', (_case, definitionSource, specSource, notice) => {
 	const answer = overrideFieldsOf(definitionSource, specSource);
@@ -69,7 +69,7 @@ test.each([
 ])('the notice for a workflow saved in the account with %j says where to go', (source, said) => {
 	const saved = { workflowId: 'wf', definition: source, view: '', savedAs: 'Portrait' };
 	expect(fieldsOf(saved).emptyFieldsNotice).toContain(said);
-	expect(fieldsOf(saved).emptyFieldsNotice).toContain('"Workflow" > "Save"');
+	expect(fieldsOf(saved).emptyFieldsNotice).toContain("'Workflow' > 'Save'");
 });
 
 test.each<[string, Record<string, object>]>([
@@ -174,7 +174,7 @@ test('more inputs than the editor can show are counted in a last, read-only row'
 	expect(fields).toHaveLength(301);
 	expect(fields.at(-1)).toMatchObject({ readOnly: true, required: false });
 	expect(fields.at(-1)?.displayName).toMatch(
-		/^10 more inputs are not listed: set them in the option "Inputs by Node ID"/,
+		/^10 more inputs are not listed: set them in the option 'Inputs by Node ID'/,
 	);
 });
 

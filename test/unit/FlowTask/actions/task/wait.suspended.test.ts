@@ -23,14 +23,14 @@ async function waitIn(internals: object, settings: Partial<INode> = {}) {
 	return { message: error instanceof Error ? error.message : '', hints };
 }
 
-test('an n8n that hides the connections is told from one in which "Check Again" is not connected', async () => {
+test("an n8n that hides the connections is told from one in which 'Check Again' is not connected", async () => {
 	const hidden = await waitIn({});
 	expect(hidden.message).not.toContain('Check Again');
 	expect(hidden.hints).toEqual([
 		expect.stringContaining('This version of n8n does not show how nodes are connected.'),
 	]);
 	const unwired = await waitIn({ workflow: { connectionsBySourceNode: {} } });
-	expect(unwired).toEqual({ message: expect.stringContaining('"Check Again" is not connected'), hints: [] });
+	expect(unwired).toEqual({ message: expect.stringContaining("'Check Again' is not connected"), hints: [] });
 });
 
 test('with "Always Output Data", an n8n that hides the node from itself is refused before anything is sent', async () => {
