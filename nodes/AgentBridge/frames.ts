@@ -34,7 +34,7 @@ export function readPath(label: string, entered: unknown): Result<Path | undefin
 	const at = compileExpression(text);
 	if (at.ok) return ok({ text, at: at.value });
 	return failInput(
-		`"${label}" is not a valid path: "${excerpt(text, SHOWN_CHARS)}" (${at.failure})`,
+		`'${label}' is not a valid path: "${excerpt(text, SHOWN_CHARS)}" (${at.failure})`,
 		'Enter field names separated by dots, such as data.id or items[0].id. A name with a hyphen, a dot or another special character needs quotation marks: data."message-id".',
 	);
 }

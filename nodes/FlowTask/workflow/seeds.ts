@@ -219,7 +219,7 @@ function drawSeed(
 function notWhole(name: string, seed: number): Result<never> {
 	const given = Number.isNaN(seed) ? '; no number was given' : `, but is ${seed}`;
 	return failInput(
-		`"${name}" must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}${given}`,
+		`'${name}' must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}${given}`,
 		'Enter a whole number such as 42.',
 	);
 }

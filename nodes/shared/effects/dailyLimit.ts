@@ -78,7 +78,7 @@ export class DailyLimit<E> {
 		const { unit, timeZone } = this.settings;
 		if (!isTimeZone(timeZone)) {
 			return failInput(
-				`The workflow's time zone "${timeZone}" is unknown, so ${unit} cannot be counted for "${OPTION}"`,
+				`The workflow's time zone "${timeZone}" is unknown, so ${unit} cannot be counted for '${OPTION}'`,
 				'Choose another one in the workflow settings. Nothing was sent.',
 			);
 		}
@@ -139,8 +139,8 @@ export class DailyLimit<E> {
 			const freeFrom = dayAfter(this.today());
 			const later = `Or run it again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`;
 			return badInput(
-				`This run has ${count} ${unit}${per === 'key' ? ` for ${first.ownerName}` : ''}, but "${OPTION}" (${most}) leaves only ${left} for today`,
-				`Nothing was sent. To send the first ${left}, set 'On Error' in the node's settings to continue. To send all, raise "${OPTION}" under 'Cost and Speed'.${count > most ? '' : ` ${later}`}`,
+				`This run has ${count} ${unit}${per === 'key' ? ` for ${first.ownerName}` : ''}, but '${OPTION}' (${most}) leaves only ${left} for today`,
+				`Nothing was sent. To send the first ${left}, set 'On Error' in the node's settings to continue. To send all, raise '${OPTION}' under 'Cost and Speed'.${count > most ? '' : ` ${later}`}`,
 				{ freeFrom },
 			);
 		}
@@ -211,7 +211,7 @@ export class DailyLimit<E> {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option: OPTION, most, unit, scope: `a day for ${ownerName}`, taken }),
-			advice: `Nothing was sent for this item. Raise "${OPTION}" under 'Cost and Speed', or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
+			advice: `Nothing was sent for this item. Raise '${OPTION}' under 'Cost and Speed', or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};
 	}
@@ -219,9 +219,9 @@ export class DailyLimit<E> {
 
 /** If usage cannot be counted, or what is about to be used cannot be recorded, nothing is sent. */
 export function notCounted(failure: Failure): Failure {
-	const remedy = `If you cannot use Data Tables, remove "${OPTION}" under 'Cost and Speed'.`;
+	const remedy = `If you cannot use Data Tables, remove '${OPTION}' under 'Cost and Speed'.`;
 	return {
 		...failure,
-		advice: `Nothing was sent, because the count for "${OPTION}" is kept in Data Tables. ${orWithout(failure, remedy)}`,
+		advice: `Nothing was sent, because the count for '${OPTION}' is kept in Data Tables. ${orWithout(failure, remedy)}`,
 	};
 }

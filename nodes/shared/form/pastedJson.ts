@@ -74,7 +74,7 @@ export function lossIn(value: unknown): { readonly clause: string; readonly cure
 /** Refuses JSON of which something would not be sent; see {@link lossIn}. */
 export function refuseLossyJson(fieldLabel: string, value: unknown): Failure | undefined {
 	const loss = lossIn(value);
-	return loss && badInput(`"${fieldLabel}" ${loss.clause}`, loss.cure);
+	return loss && badInput(`'${fieldLabel}' ${loss.clause}`, loss.cure);
 }
 
 /** The first integer beyond 2^53 from an expression, as rounded by n8n; {@link ROUNDED} completes the sentence. */
@@ -90,7 +90,7 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
 	if (rounded === undefined) return undefined;
 	return badInput(
-		`"${fieldLabel}" contains ${rounded}, which ${ROUNDED}`,
+		`'${fieldLabel}' contains ${rounded}, which ${ROUNDED}`,
 		'Have the previous node pass it as text: in JSON, put it in quotation marks.',
 	);
 }

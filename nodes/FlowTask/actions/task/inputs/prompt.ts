@@ -46,7 +46,7 @@ export function readPrompt(
 		const twice = inputs.find((one) => valueIn(prompt, one.nodeId, one.parameter) !== undefined);
 		if (twice) {
 			return failInput(
-				`"${label}" sets ${inputName(twice.nodeId, twice.parameter)} a second time`,
+				`'${label}' sets ${inputName(twice.nodeId, twice.parameter)} a second time`,
 				'Another field or option of the node sets it, too: remove one of the two. Nothing was submitted for this item.',
 			);
 		}
