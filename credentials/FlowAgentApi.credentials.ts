@@ -87,7 +87,7 @@ export class FlowAgentApi implements ICredentialType {
 			displayOptions: { show: { wire: ['described'] } },
 			description:
 				'Templates for requests, and JMESPath expressions that interpret answers. Leave empty for the standard wire.',
-			hint: 'The field starts with the standard wire: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready-made description</a>. "Preview Request" in Agent Invoke shows the resulting request.',
+			hint: 'The field starts with the standard wire: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready-made description</a>. \'Preview Request\' in Agent Invoke shows the resulting request.',
 		},
 	];
 

@@ -33,7 +33,7 @@ export function readBridgeAccount(credential: Readonly<Record<string, unknown>>)
 	const name = textOf(credential.subprotocol).trim() || DEFAULT_PROTOCOL;
 	if (!PROTOCOL_NAME.test(name)) {
 		return failInput(
-			'"Sub-Protocol" in the credential is not a valid name of a WebSocket sub-protocol',
+			"'Sub-Protocol' in the credential is not a valid name of a WebSocket sub-protocol",
 			`${openCredential('flowBridgeApi')} and enter a name without spaces or commas, such as ${DEFAULT_PROTOCOL}, or "-" for none.`,
 		);
 	}
@@ -65,7 +65,7 @@ export function fillAuthFrame(template: unknown, token: string): Result<string> 
 	const frame = typeof template === 'string' ? parseJson(template) : template;
 	if (!isJsonObject(frame)) {
 		return failInput(
-			'"Authentication Frame" is not a JSON object',
+			"'Authentication Frame' is not a JSON object",
 			`Enter the frame that your platform expects, with ${TOKEN_PLACEHOLDER} in place of the token, e.g. {"type": "auth", "token": "${TOKEN_PLACEHOLDER}"}`,
 		);
 	}
@@ -74,7 +74,7 @@ export function fillAuthFrame(template: unknown, token: string): Result<string> 
 	const filled = jsonText(fill(frame, token));
 	if (filled === undefined || filled === jsonText(frame)) {
 		return failInput(
-			`"Authentication Frame" has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
+			`'Authentication Frame' has no placeholder for the token: it does not contain ${TOKEN_PLACEHOLDER}`,
 			`Write ${TOKEN_PLACEHOLDER} where the token belongs. It is filled in when the connection opens and never shown.`,
 		);
 	}

@@ -34,7 +34,7 @@ export function readPath(label: string, entered: unknown): Result<Path | undefin
 	const at = compileExpression(text);
 	if (at.ok) return ok({ text, at: at.value });
 	return failInput(
-		`"${label}" is not a valid path: "${excerpt(text, SHOWN_CHARS)}" (${at.failure})`,
+		`'${label}' is not a valid path: "${excerpt(text, SHOWN_CHARS)}" (${at.failure})`,
 		'Enter field names separated by dots, such as data.id or items[0].id. A name with a hyphen, a dot or another special character needs quotation marks: data."message-id".',
 	);
 }
@@ -89,7 +89,7 @@ export function createEventFilter(eventPath: unknown, list: string): Result<Even
 	);
 	if (names.size > 0 && !path.value) {
 		return failInput(
-			'Events are listed, but "Event Path" is empty',
+			"Events are listed, but 'Event Path' is empty",
 			'Enter the path at which a frame names its event, e.g. type.',
 		);
 	}

@@ -160,7 +160,7 @@ function brokeOff(answer: AnswerReader, code: string | undefined, redact: Redact
 	return {
 		kind: isIdle || code === 'ERR_TOO_LATE' ? 'timedOut' : 'unclear',
 		message: `The answer broke off after ${length} characters: ${answer.whyIncomplete(redact)}`,
-		advice: `${isIdle ? 'Raise "Idle Timeout (Seconds)" under "Cost and Speed" if the model needs longer pauses. ' : ''}What arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
+		advice: `${isIdle ? "Raise 'Idle Timeout (Seconds)' under 'Cost and Speed' if the model needs longer pauses. " : ''}What arrived is in the error's details. The question was not sent again, because what was generated is billed.`,
 		details: {
 			...partOf(answer, redact),
 			...(gap !== undefined && { cutOff: quote(redact, gap, CUT_OFF_SHOWN) }),
@@ -191,14 +191,14 @@ function timedOut(clock: Clock, { idleMs, endByMs }: ChatCall): Failure {
 		return {
 			kind: 'timedOut',
 			message: 'The answer did not arrive before the timeout',
-			advice: 'Raise "Timeout (Seconds)" under "Cost and Speed", or set it to 0 for no limit.',
+			advice: "Raise 'Timeout (Seconds)' under 'Cost and Speed', or set it to 0 for no limit.",
 		};
 	}
 	return {
 		kind: 'timedOut',
 		message: `No answer began within ${Math.round(idleMs / 1000)} seconds`,
 		advice:
-			'Raise "Idle Timeout (Seconds)" under "Cost and Speed" if the model needs more time to think. The question was not sent again, because it may still be answered and billed.',
+			"Raise 'Idle Timeout (Seconds)' under 'Cost and Speed' if the model needs more time to think. The question was not sent again, because it may still be answered and billed.",
 	};
 }
 

@@ -8,7 +8,7 @@ import { explainCall, isForKey, type CallAdvice, type CallFacts } from '../share
 import type { JsonObject } from '../shared/text/json';
 import { quote } from '../shared/text/redact';
 
-const LESS = 'Send less text or fewer images, or lower "Max Tokens" in the node\'s options.';
+const LESS = "Send less text or fewer images, or lower 'Max Tokens' in the node's options.";
 
 /** The outcome of an error that came instead of an answer. The error may name a status other than the response's. */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
@@ -21,7 +21,7 @@ export function outcomeOfError({ text, status }: ServiceError, httpStatus: numbe
 }
 
 const OF_QUESTION: CallAdvice = {
-	busy: 'Lower "Concurrency" under "Cost and Speed", or run the workflow later.',
+	busy: "Lower 'Concurrency' under 'Cost and Speed', or run the workflow later.",
 	rightful: 'Use a key of an account that may use this model.',
 	check:
 		"Compare the model's ID, the messages and the options of this node, and the Base URL in the credential, with what the platform says.",
@@ -56,29 +56,29 @@ const ADVICE: readonly (readonly [RegExp, string | ((asked: JsonObject) => strin
 	[
 		// First, because the message names a property, whose name may match a later pattern, such as "thinking".
 		/additionalProperties|\brequired\W+is required/i,
-		'In each object of "JSON Schema", list every property under "required" and set "additionalProperties": false. Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.',
+		'In each object of \'JSON Schema\', list every property under "required" and set "additionalProperties": false. Or keep the schema as it is and wrap it: { "name": "answer", "strict": false, "schema": … }.',
 	],
 	[
 		/stream_options|include_usage/i,
-		'Turn "Include Usage" off under "Cost and Speed": this deployment does not support it.',
+		"Turn 'Include Usage' off under 'Cost and Speed': this deployment does not support it.",
 	],
-	[/\b(?:stream|streaming)\b/i, ({ stream }) => `Turn "Stream" ${stream === true ? 'off' : 'on'}.`],
+	[/\b(?:stream|streaming)\b/i, ({ stream }) => `Turn 'Stream' ${stream === true ? 'off' : 'on'}.`],
 	[
 		// Not the name of a model, such as "family-8b-thinking".
 		/(?<![-\w])(?:enable_)?(?:thinking|reasoning)/i,
 		(asked) =>
 			choiceIn(asked) === 'default'
-				? 'Set "Reasoning" to On or Off, or choose another model.'
-				: 'Set "Reasoning" to Default, or choose the switch of the model under "Reasoning Control".',
+				? "Set 'Reasoning' to On or Off, or choose another model."
+				: "Set 'Reasoning' to Default, or choose the switch of the model under 'Reasoning Control'.",
 	],
 	[
 		/response_format|json_schema/i,
-		'Set "Response Format" to Text and ask for JSON in the message, or choose another model.',
+		"Set 'Response Format' to Text and ask for JSON in the message, or choose another model.",
 	],
 	[
 		// Not the name alone, which servers also use to say that the number is too large.
 		/\buse\W+max_completion_tokens/i,
-		'Remove the option "Max Tokens", and set "max_completion_tokens" under "Extra Body".',
+		"Remove the option 'Max Tokens', and set \"max_completion_tokens\" under 'Extra Body'.",
 	],
 	[/context|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
 ];

@@ -36,7 +36,7 @@ export class TokenBudget {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option: OPTION, most, unit: 'tokens', scope: 'a run', taken: used }),
-			advice: `Nothing was sent for this item. Raise "${OPTION}" under "Cost and Speed", or send the item again in another run.`,
+			advice: `Nothing was sent for this item. Raise '${OPTION}' under 'Cost and Speed', or send the item again in another run.`,
 			details: { budget: { per: 'run', unit: 'tokens', most, used } },
 		};
 	}
@@ -44,7 +44,7 @@ export class TokenBudget {
 	/** A hint about answers that could not be counted; empty if there are none. */
 	get hint(): string {
 		const remedy =
-			'Leave the option "Include Usage" on, or limit the number of items if the platform reports no token counts.';
+			"Leave the option 'Include Usage' on, or limit the number of items if the platform reports no token counts.";
 		return unreportedTokens(this.isSet ? this.unreported : 0, 'answer(s)', OPTION, remedy);
 	}
 }

@@ -45,7 +45,7 @@ export class FlowTask implements INodeType {
 			{
 				// n8n shows no message of a node that was stopped, so this is shown beforehand.
 				message:
-					'Stopping does not cancel tasks: "Wait for Completion" collects their images. The Data Table flow_task_runs lists the tasks of runs of more than 10.',
+					"Stopping does not cancel tasks: 'Wait for Completion' collects their images. The Data Table flow_task_runs lists the tasks of runs of more than 10.",
 				displayCondition: "={{ $parameter.resource === 'task' && $parameter.operation === 'run' }}",
 				whenToDisplay: 'beforeExecution',
 				location: 'outputPane',

@@ -276,7 +276,7 @@ function whatCame(text: string): string {
 function whyUnusable(answer: ChatAnswer, odd: string): string {
 	const { finishReason, toolCalls } = answer;
 	if (toolCalls.length > 0 && isCutByLength(finishReason)) {
-		return 'it reached the maximum number of tokens within a tool call; raise "Max Tokens"';
+		return "it reached the maximum number of tokens within a tool call; raise 'Max Tokens'";
 	}
 	const unusable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
 	if (unusable) {

@@ -155,9 +155,9 @@ describe('the list of models', () => {
 
 	test('says what to do if the credential names none', async () => {
 		await openModels(account);
-		const problem = editor.page.getByText('Choose "By ID" and enter the model\'s ID');
+		const problem = editor.page.getByText("Choose 'By ID' and enter the model's ID");
 		await problem.waitFor();
-		expect(await problem.innerText()).toContain('The credential has no "Models Path"');
+		expect(await problem.innerText()).toContain("The credential has no 'Models Path'");
 	});
 
 	test('offers the models of the deployment, and the chosen one answers', async () => {

@@ -74,9 +74,9 @@ test('a pasted export becomes rows, and changes in them reach the platform', asy
 	await editor.openWorkflow(await saveWorkflow('Picture of the day', { 'Flow Task': {} }));
 	await editor.openNode('Flow Task');
 	await editor.search('workflowId', workflowId, 'Workflow with the ID');
-	expect(await editor.rowsNotice.innerText()).toContain('"Workflow Definition" above');
+	expect(await editor.rowsNotice.innerText()).toContain("'Workflow Definition' above");
 	await editor.paste('workflowDefinition', exported);
-	await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
+	await editor.untilRow("Found: 7 nodes, 13 inputs, 1 prompt; 'Prompt' fills text (6)");
 	// The rows exist now; the parameter view adds their lists and ranges.
 	await editor.page.getByTestId('add-fields-select').waitFor();
 	await editor.paste('parameterSpec', JSON.stringify(view, null, 2));
@@ -296,7 +296,7 @@ test('the panel reports values that do not fit, with advice, before anything is 
 	expect(platform.books().requests).toMatchObject({ submit: 0, info: 0 });
 });
 
-test('a suspended wait has two outputs, and "Check Again" can be connected to its own input', async () => {
+test("a suspended wait has two outputs, and 'Check Again' can be connected to its own input", async () => {
 	const saved = await saveWorkflow('Wait without holding a worker', {
 		Submit: { operation: 'submit', workflowId },
 		'Wait for Pictures': { operation: 'wait' },

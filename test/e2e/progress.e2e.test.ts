@@ -117,7 +117,7 @@ test(
 );
 
 test(
-	'with "Stream Progress" the tool itself shows it, and the model copies nothing',
+	"with 'Stream Progress' the tool itself shows it, and the model copies nothing",
 	async () => {
 		const document = agent('stream', 'streaming', { streamProgress: true });
 		const chat = await say(document, `${ORDER} [answer: There it is.] A fox, please.`);
@@ -236,7 +236,7 @@ test(
 
 		await editor.openNode('Flow Task');
 		const notice = await editor.output.getByTestId('run-data-hints').innerText();
-		expect(notice).toMatch(/"Wait for Completion" collects .* Data Table flow_task_runs/);
+		expect(notice).toMatch(/'Wait for Completion' collects .* Data Table flow_task_runs/);
 		await editor.openList('operation');
 		await editor.choose('Wait for Completion');
 		await editor.openList('taskSource');

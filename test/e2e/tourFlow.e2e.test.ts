@@ -191,7 +191,7 @@ test(
 );
 
 test(
-	'the output of "Save", pasted into the account, makes its first image in at most 8 actions after a trigger',
+	"the output of 'Save', pasted into the account, makes its first image in at most 8 actions after a trigger",
 	async () => {
 		const save = { ...flowTask(), parameters: { resource: 'workflow', operation: 'save' } };
 		await editor.openWorkflow(await saveFlow('Save the red fox', [{}], [save]));
@@ -222,7 +222,7 @@ test(
 		await hands.act(async () => await editor.chooseCredential(account.name));
 		await hands.act(async () => await editor.search('workflowId', '', SAVED));
 		await page.getByTestId('add-fields-select').waitFor();
-		await editor.untilRow('Found: 7 nodes, 13 inputs, 1 prompt; "Prompt" fills text (6)');
+		await editor.untilRow("Found: 7 nodes, 13 inputs, 1 prompt; 'Prompt' fills text (6)");
 		expect(await editor.field('workflowDefinition').count()).toBe(0);
 		await hands.act(async () => await editor.type('promptText', PROMPTS[1] ?? ''));
 		await docsImage(page, 'saved-workflow');

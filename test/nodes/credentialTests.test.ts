@@ -269,26 +269,26 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		[
 			'invalid JSON',
 			'{"Poster": {"workflowId": "wf_1"},}',
-			'"Saved Workflows" is not a JSON object: it has a comma before a closing bracket',
+			"'Saved Workflows' is not a JSON object: it has a comma before a closing bracket",
 			'It should look like {"Portrait": ',
 		],
 		[
 			'an ID that was rounded',
 			{ Poster: { workflowId: Number('12345678901234567890') } },
-			'In the saved workflow "Poster" of the account: "workflowId" contains 12345678901234567000, which is a number beyond',
+			`In the saved workflow "Poster" of the account: 'workflowId' contains 12345678901234567000, which is a number beyond`,
 			"the ID that the platform's console shows, in quotation marks.",
 		],
 		[
 			"the editor's own file",
 			wrong({ workflowId: 'wf_1', definition: { nodes: [], links: [] } }),
-			'In the saved workflow "Poster" of the account: "Workflow Definition" is a workflow file',
-			'"Workflow" > "Save" replaces what is saved under the name.',
+			`In the saved workflow "Poster" of the account: 'Workflow Definition' is a workflow file`,
+			"'Workflow' > 'Save' replaces what is saved under the name.",
 		],
 		[
 			'a view without a spec',
 			wrong({ workflowId: 'wf_1', definition: textToImage, parameterView: '{"3": {}}' }),
-			'In the saved workflow "Poster" of the account: "Parameter View" is JSON, but contains no "spec"',
-			'"Workflow" > "Save" replaces what is saved under the name.',
+			`In the saved workflow "Poster" of the account: 'Parameter View' is JSON, but contains no "spec"`,
+			"'Workflow' > 'Save' replaces what is saved under the name.",
 		],
 		[
 			'several wrong entries',
@@ -320,7 +320,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 	test('reports a wrong list even if the platform cannot be reached', async () => {
 		scripted.answer = (_request, response) => response.writeHead(502).end('<html>');
 		const { message } = await testWith('{"Poster": ', 'sk-SECRETPART12', scripted.baseUrl);
-		expect(message).toMatch(/could not answer \(HTTP 502\).*"Saved Workflows" is not a JSON object/);
+		expect(message).toMatch(/could not answer \(HTTP 502\).*'Saved Workflows' is not a JSON object/);
 	});
 });
 

@@ -96,7 +96,7 @@ function readHeartbeat(entered: unknown): Result<string | undefined> {
 	const { frame, text } = parseFrame(isBlank ? {} : (entered ?? {}));
 	if (isJsonObject(frame) && text !== undefined) return ok(Object.keys(frame).length > 0 ? text : undefined);
 	return failInput(
-		'"Heartbeat Frame" is not a JSON object',
+		"'Heartbeat Frame' is not a JSON object",
 		'Enter one such as {"type": "ping"}, or leave it empty.',
 	);
 }

@@ -46,7 +46,7 @@ const REPLY_ENDS = defineOptions({
 		default: 1_000,
 		typeOptions: { minValue: 0, maxValue: MAX_SECONDS },
 		description:
-			'How long no frame may come until the reply counts as complete. Without "ID in Reply", the next item also waits for this silence, so that a second message is not taken for its reply. With 0, it does not wait.',
+			"How long no frame may come until the reply counts as complete. Without 'ID in Reply', the next item also waits for this silence, so that a second message is not taken for its reply. With 0, it does not wait.",
 	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',
@@ -78,7 +78,7 @@ const REPLY_FIELDS: readonly INodeProperties[] = [
 		placeholder: 'e.g. message_id',
 		hint: 'For {"message_id": "m-1", …}, enter message_id; a frame without an ID gets a new one',
 		description:
-			'Where the sent frame holds the value that its reply repeats. Leave it and "ID in Reply" empty if your platform repeats none: each item then has a connection of its own.',
+			"Where the sent frame holds the value that its reply repeats. Leave it and 'ID in Reply' empty if your platform repeats none: each item then has a connection of its own.",
 	},
 	{
 		displayName: 'ID in Reply',
@@ -175,13 +175,13 @@ function readRequest(context: IExecuteFunctions, itemIndex: number) {
 	if (!inReply.value && filter.value.isOpen) {
 		return failInput(
 			'The node cannot tell which frame is the reply',
-			'Fill in "ID to Repeat" and "ID in Reply", or fill in "Reply Events".',
+			"Fill in 'ID to Repeat' and 'ID in Reply', or fill in 'Reply Events'.",
 		);
 	}
 	if (inReply.value && !toRepeat.value) {
 		return failInput(
-			'"ID in Reply" is filled in, but "ID to Repeat" is not',
-			'Enter in "ID to Repeat" where the sent frame holds the value that the reply repeats, e.g. id.',
+			"'ID in Reply' is filled in, but 'ID to Repeat' is not",
+			"Enter in 'ID to Repeat' where the sent frame holds the value that the reply repeats, e.g. id.",
 		);
 	}
 	const sent = withId(given.value, toRepeat.value);
@@ -210,7 +210,7 @@ function withId({ frame, text }: OutgoingFrame, path: Path | undefined): Result<
 	if (typeof held === 'object' && held !== null) {
 		return failInput(
 			`The frame contains an object or an array at "${shown}", which no reply can repeat`,
-			'Point "ID to Repeat" to a field with text or a number, or to one that is empty, which gets a new ID.',
+			"Point 'ID to Repeat' to a field with text or a number, or to one that is empty, which gets a new ID.",
 		);
 	}
 	const lost = lostDigits(text);

@@ -91,7 +91,7 @@ function tellLate(context: IExecuteFunctions, late: number): void {
 	context.logger.warn(`Agent Bridge "${context.getNode().name}": ${said}`);
 	showHint(
 		context,
-		`${said}. If a reply may have several messages, set "Reply Is Complete" to "After Silence"; if replies are slow, raise "Timeout (Seconds)".`,
+		`${said}. If a reply may have several messages, set 'Reply Is Complete' to 'After Silence'; if replies are slow, raise 'Timeout (Seconds)'.`,
 	);
 }
 
@@ -150,7 +150,7 @@ export function readFrame(value: unknown): Result<OutgoingFrame> {
 	const { frame, text } = parseFrame(value);
 	if (isJsonObject(frame) && Object.keys(frame).length > 0 && text !== undefined) return ok({ frame, text });
 	return failInput(
-		`"Frame" is ${whyNoFrame(frame)}`,
+		`'Frame' is ${whyNoFrame(frame)}`,
 		'Enter what your platform expects, e.g. {"type": "message", "text": "Hello"}. Switch the field to Expression to use fields of the item in it.',
 	);
 }

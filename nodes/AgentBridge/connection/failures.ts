@@ -42,15 +42,15 @@ const FORBIDDEN_CODES: ReadonlySet<number> = new Set([1008, 4403]);
 const REFUSAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
 
 const TOKEN_ADVICE =
-	'The channel token may be mistyped or revoked, or belong to another deployment. Copy it again from the channel account in the platform\'s console, and check "Authentication" in the node.';
+	"The channel token may be mistyped or revoked, or belong to another deployment. Copy it again from the channel account in the platform's console, and check 'Authentication' in the node.";
 
 const NO_TOKEN_ADVICE =
-	'No token was sent: "Sub-Protocol" in the credential is "-", and with this "Authentication" no frame contains the token. Enter the sub-protocol that the platform expects, or choose "In a Frame".';
+	'No token was sent: "Sub-Protocol" in the credential is "-", and with this \'Authentication\' no frame contains the token. Enter the sub-protocol that the platform expects, or choose \'In a Frame\'.';
 const ACCEPTED_BEFORE =
 	"It accepted an earlier connection with the same settings, so they are not mistyped. The platform may be restarting, allow only so many connections, or have revoked the token since. Try again later; if it goes on, check the channel account in the platform's console.";
 const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {
 	frame:
-		'The handshake contains no token: with this "Authentication" it is sent in the first frame. Check "WebSocket Base URL" and "Bridge Path" in the credential, and whether the platform expects the token as a sub-protocol.',
+		"The handshake contains no token: with this 'Authentication' it is sent in the first frame. Check 'WebSocket Base URL' and 'Bridge Path' in the credential, and whether the platform expects the token as a sub-protocol.",
 	handshake: TOKEN_ADVICE,
 	nothing: NO_TOKEN_ADVICE,
 };
@@ -91,13 +91,13 @@ function explainCause(end: SocketEnd, peer: Peer, served: Served, probe: Probe):
 			return ended(
 				'refused',
 				`${host} did not choose the sub-protocol ${protocol}`,
-				'The platform may use another version of the bridge protocol. Ask the platform provider which one, and enter it as "Sub-Protocol" in the credential.',
+				"The platform may use another version of the bridge protocol. Ask the platform provider which one, and enter it as 'Sub-Protocol' in the credential.",
 			);
 		case 'idle':
 			return ended(
 				'unreachable',
 				`Nothing arrived from ${host} within the idle timeout`,
-				'Set a "Heartbeat Frame" that the platform answers, or raise "Idle Timeout (Seconds)".',
+				"Set a 'Heartbeat Frame' that the platform answers, or raise 'Idle Timeout (Seconds)'.",
 			);
 		case 'tooLarge':
 			return ended(
@@ -109,7 +109,7 @@ function explainCause(end: SocketEnd, peer: Peer, served: Served, probe: Probe):
 			return ended(
 				'unreachable',
 				`${host} did not answer the WebSocket handshake within ${HANDSHAKE_DEADLINE_MS / 1000} seconds`,
-				'Check "WebSocket Base URL" and "Bridge Path" in the credential, and that no firewall or reverse proxy blocks WebSockets. They do not use n8n\'s proxy settings (HTTPS_PROXY).',
+				"Check 'WebSocket Base URL' and 'Bridge Path' in the credential, and that no firewall or reverse proxy blocks WebSockets. They do not use n8n's proxy settings (HTTPS_PROXY).",
 			);
 		// A refusal may also arrive while this side is already closing.
 		case 'closed':
@@ -144,7 +144,7 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 		return {
 			kind: 'unreachable',
 			message: `${host} did not accept the WebSocket connection and did not say why`,
-			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check "WebSocket Base URL", "Bridge Path" and "Sub-Protocol" in the credential.`,
+			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check 'WebSocket Base URL', 'Bridge Path' and 'Sub-Protocol' in the credential.`,
 		};
 	}
 	const { status, redirectsTo } = probe;
@@ -158,7 +158,7 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 		return {
 			kind: 'refused',
 			message: `${host} redirects to another address, which the node does not follow (HTTP ${status})`,
-			advice: `The address is ${excerpt(redact(redirectsTo), 120)}. The token is never sent to another address. If the redirect leads to your platform, enter its address as "WebSocket Base URL" and "Bridge Path" in the credential.`,
+			advice: `The address is ${excerpt(redact(redirectsTo), 120)}. The token is never sent to another address. If the redirect leads to your platform, enter its address as 'WebSocket Base URL' and 'Bridge Path' in the credential.`,
 			details,
 		};
 	}
@@ -166,6 +166,6 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 	const advice =
 		status >= 500 || status === 429
 			? 'The platform is not available at the moment. Try again later.'
-			: `Check "WebSocket Base URL", "Bridge Path" and "Sub-Protocol" (${excerpt(protocol ?? 'none', 60)}) in the credential.`;
+			: `Check 'WebSocket Base URL', 'Bridge Path' and 'Sub-Protocol' (${excerpt(protocol ?? 'none', 60)}) in the credential.`;
 	return { kind: 'refused', message, advice, details };
 }

@@ -234,14 +234,14 @@ function timedOut(timeoutMs: number, host: string, { replies }: Question): Failu
 		return {
 			kind: 'timedOut',
 			message: `The reply from ${host} was not complete ${time}: messages kept coming`,
-			advice: 'Raise "Timeout (Seconds)", or shorten "Silence (Milliseconds)".',
+			advice: "Raise 'Timeout (Seconds)', or shorten 'Silence (Milliseconds)'.",
 		};
 	}
 	return {
 		kind: 'timedOut',
 		message: `No reply arrived from ${host} ${time}`,
 		advice:
-			'Check "ID in Reply" and "Reply Events" against the frames in the error\'s details, or raise "Timeout (Seconds)".',
+			"Check 'ID in Reply' and 'Reply Events' against the frames in the error's details, or raise 'Timeout (Seconds)'.",
 	};
 }
 

@@ -46,8 +46,8 @@ export function readReplySettings(
 	const repeats = entered.value ?? idPath;
 	if (!repeats) {
 		return failInput(
-			'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
-			'Fill in "ID to Repeat" in the option "Reply", or "ID Path". If your platform does not correlate frames, clear "ID in Reply".',
+			"'ID in Reply' is filled in, but nothing says where a frame holds the value to repeat",
+			"Fill in 'ID to Repeat' in the option 'Reply', or 'ID Path'. If your platform does not correlate frames, clear 'ID in Reply'.",
 		);
 	}
 	// A placeholder may stand for an object that contains the path.
@@ -56,8 +56,8 @@ export function readReplySettings(
 		return ok({ template: template.value, repeats, replyPath });
 	}
 	return failInput(
-		`"Reply Frame" cannot hold a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
-		'Enter an "ID in Reply" of field names, such as reply_to or data."reply-to".',
+		`'Reply Frame' cannot hold a value at "${excerpt(replyPath, SHOWN_CHARS)}"`,
+		'Enter an \'ID in Reply\' of field names, such as reply_to or data."reply-to".',
 	);
 }
 
@@ -67,7 +67,7 @@ function readTemplate(entered: unknown): Result<Json> {
 	const isFrame = isJsonObject(template) ? Object.keys(template).length > 0 : isPlaceholder(template);
 	if (template === undefined || !isFrame) {
 		return failInput(
-			'"Reply Frame" is not a JSON object',
+			"'Reply Frame' is not a JSON object",
 			`Enter the frame that your platform expects, with placeholders for the values of the last node's item, e.g. ${REPLY_TEMPLATE}`,
 		);
 	}
@@ -78,7 +78,7 @@ function readTemplate(entered: unknown): Result<Json> {
 	);
 	if (!unknown) return ok(template);
 	return failInput(
-		`"Reply Frame" has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
+		`'Reply Frame' has an unknown placeholder: ${excerpt(unknown.written, SHOWN_CHARS)}`,
 		"Use $json for the last node's item, $json.path for a value in it, or $frame.path for a value in the received frame. Write $$ for a dollar sign.",
 	);
 }
@@ -126,7 +126,7 @@ export function composeReply(
 		return fail(`the last node's item has nothing at ${names}`);
 	}
 	const filled = TEMPLATES.fill(template, lookup);
-	if (!isJsonObject(filled)) return fail('"Reply Frame", filled in for the item, is not a JSON object');
+	if (!isJsonObject(filled)) return fail("'Reply Frame', filled in for the item, is not a JSON object");
 	const [rounded] = longIntegers(jsonText(filled) ?? '');
 	if (rounded !== undefined) {
 		return fail(`the reply contains the number ${rounded}, which n8n rounds; pass it on as text`);
@@ -140,12 +140,12 @@ function writeReply(
 	correlation: Correlation | undefined,
 ): Result<string, string> {
 	if (replyPath === '') return checkText(jsonText(filled));
-	if (!correlation) return fail('the received frame has no text or number at the path in "ID to Repeat"');
+	if (!correlation) return fail("the received frame has no text or number at the path in 'ID to Repeat'");
 	const { value, isLongNumber } = correlation;
 	// JSON.stringify cannot write a number beyond 2^53, so a unique placeholder is replaced afterwards.
 	const holder = isLongNumber ? randomUUID() : value;
 	const correlated = withValueAt(filled, replyPath, holder);
-	if (!correlated.ok) return fail('the reply cannot hold a value at the path in "ID in Reply"');
+	if (!correlated.ok) return fail("the reply cannot hold a value at the path in 'ID in Reply'");
 	const text = jsonText(correlated.value);
 	return checkText(isLongNumber ? text?.replace(`"${holder}"`, () => String(value)) : text);
 }

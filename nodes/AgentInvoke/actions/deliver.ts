@@ -19,10 +19,10 @@ export interface DeliveredTurn extends Partial<Pick<ReadTurn, 'simplify' | 'prev
 const IDS_SHOWN = 5;
 
 const SEVERAL_INTERRUPTS =
-	'For some items, the agent sent more than one interrupt: "interrupt" is the first, and "interrupts" contains all of them. Answer each one with "Resume Agent".';
+	'For some items, the agent sent more than one interrupt: "interrupt" is the first, and "interrupts" contains all of them. Answer each one with \'Resume Agent\'.';
 
 const NO_SESSION =
-	'The answer names no session of at most 2,000 characters, so the next message with this key begins a new one. Point "answer.session" of the description in the FlowAgent credential to the session ID. If the answer has none, set "Session" to "By ID" if your deployment lets you choose the IDs, otherwise to "New Each Time".';
+	"The answer names no session of at most 2,000 characters, so the next message with this key begins a new one. Point \"answer.session\" of the description in the FlowAgent credential to the session ID. If the answer has none, set 'Session' to 'By ID' if your deployment lets you choose the IDs, otherwise to 'New Each Time'.";
 const NOT_KEPT = 'The session of this answer is not kept for its key:';
 const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;

@@ -51,7 +51,7 @@ export const filesField: INodeProperties = {
 					default: '',
 					placeholder: 'e.g. https://example.com/report.pdf',
 					displayOptions: { show: { source: ['url'] } },
-					description: 'URL of the file, e.g. from the "Upload Media" operation',
+					description: "URL of the file, e.g. from the 'Upload Media' operation",
 				},
 				{
 					displayName: 'Name',
@@ -74,7 +74,7 @@ export type FileRow = WireFile | { readonly field: string };
 export function readFileRows({ context, itemIndex }: ItemForm): Result<FileRow[]> {
 	const files: FileRow[] = [];
 	for (const row of objectsIn(context.getNodeParameter('files.file', itemIndex, []))) {
-		const source = readChoice('The "Source" of a file', ['binary', 'url'], row.source);
+		const source = readChoice("The 'Source' of a file", ['binary', 'url'], row.source);
 		if (!source.ok) return source;
 		if (source.value === 'binary') {
 			const field = 'binaryPropertyName' in row ? textOrNumber(row.binaryPropertyName) : 'data';
@@ -86,7 +86,7 @@ export function readFileRows({ context, itemIndex }: ItemForm): Result<FileRow[]
 		if (!isWebAddress(url)) {
 			return failInput(
 				url ? `"${excerpt(url, 80)}" is not an http or https URL` : 'A file has no URL',
-				'Enter a URL that starts with https:// or http://, or set "Source" to "Input File".',
+				"Enter a URL that starts with https:// or http://, or set 'Source' to 'Input File'.",
 			);
 		}
 		files.push({ url, name: textOrNumber(row.name), mimeType: '' });

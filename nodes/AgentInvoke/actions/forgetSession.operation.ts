@@ -34,7 +34,7 @@ async function forgetAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 		readItem(() => {
 			const key = new ItemForm(context, itemIndex).textOrChat('forgetKey', 'Session Key', 'sessionId');
 			if (!key.ok || key.value.trim()) return key;
-			return failInput('"Session Key" is empty for this item', 'Enter the key of the session to forget.');
+			return failInput("'Session Key' is empty for this item", 'Enter the key of the session to forget.');
 		}),
 	);
 	throwFirst(context, failedItems(read));

@@ -48,7 +48,7 @@ export class ItemForm {
 	/** Reads a text field that must not be blank. */
 	filled(name: string, label: string, advice: string): Result<string> {
 		const text = this.text(name, label);
-		return text.ok && !text.value.trim() ? failInput(`"${label}" is empty for this item`, advice) : text;
+		return text.ok && !text.value.trim() ? failInput(`'${label}' is empty for this item`, advice) : text;
 	}
 }
 
@@ -60,5 +60,5 @@ function readText(value: unknown, label: string, isKey: boolean): Result<string>
 	// An empty object or array is not a key: all such items would share a session.
 	if (isKey && typeof value === 'object' && (text === '{}' || text === '[]')) return ok('');
 	if (text !== undefined) return ok(text);
-	return failInput(`"${label}" is nested too deeply`, 'Pass text. Nothing was sent for this item.');
+	return failInput(`'${label}' is nested too deeply`, 'Pass text. Nothing was sent for this item.');
 }

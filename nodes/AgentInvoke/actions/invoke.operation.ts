@@ -97,14 +97,14 @@ export const invoke: Operation = {
 
 /** Which session an item's message belongs to. Without a key, the message starts a new one. */
 function readSession(form: ItemForm): Result<SessionChoice> {
-	const mode = readChoice('"Session"', ['mapped', 'explicit', 'new'], form.value('sessionMode'));
+	const mode = readChoice("'Session'", ['mapped', 'explicit', 'new'], form.value('sessionMode'));
 	if (!mode.ok) return mode;
 	if (mode.value === 'new') return ok({ kind: 'new' });
 	if (mode.value === 'explicit') {
 		const id = form.filled(
 			'sessionId',
 			'Session ID',
-			'Enter the session.id of an earlier output, or set "Session" to "New Each Time" for items that begin a session.',
+			"Enter the session.id of an earlier output, or set 'Session' to 'New Each Time' for items that begin a session.",
 		);
 		return id.ok ? ok({ kind: 'explicit', id: id.value.trim() }) : id;
 	}
@@ -120,8 +120,8 @@ function readMessage(form: ItemForm): Result<Said> {
 	if (!files.ok) return files;
 	if (!message.value.trim() && files.value.length === 0) {
 		return failInput(
-			'"Message" is empty for this item',
-			'Enter a message for the agent. In a chat, leave "Message" empty if the node is connected directly to the trigger; otherwise enter {{ $(\'Chat Trigger\').item.json.chatInput }} with the name of your trigger.',
+			"'Message' is empty for this item",
+			"Enter a message for the agent. In a chat, leave 'Message' empty if the node is connected directly to the trigger; otherwise enter {{ $('Chat Trigger').item.json.chatInput }} with the name of your trigger.",
 		);
 	}
 	return ok({ kind: 'message', message: message.value, files: files.value });

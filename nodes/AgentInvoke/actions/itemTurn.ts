@@ -55,7 +55,7 @@ function readTurn(
 	const { itemIndex } = form;
 	if (!session.ok) return session;
 	if (session.value.kind === 'explicit' && /^\.{1,2}$/.test(session.value.id))
-		return failInput(`"Session ID" is "${session.value.id}" for this item, which is not an ID`, NOT_AN_ID);
+		return failInput(`'Session ID' is "${session.value.id}" for this item, which is not an ID`, NOT_AN_ID);
 	const said = readSaid(form);
 	if (!said.ok) return said;
 	const isResume = said.value.kind === 'results';
@@ -103,7 +103,7 @@ export async function payloadOf(
 	if (text !== undefined) return ok(text);
 	return failInput(
 		"The item's request is nested too deeply",
-		'Check "Extra Body". Nothing was sent for this item.',
+		"Check 'Extra Body'. Nothing was sent for this item.",
 	);
 }
 

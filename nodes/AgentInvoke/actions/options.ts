@@ -62,16 +62,16 @@ function readBudget(given: unknown, groupOf: (name: string) => string): Result<B
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
 	if (!isJsonObject(limit)) {
 		return failInput(
-			'"Limit per Day" is empty',
-			'Add a limit under "Limit per Day", or remove the option. Nothing was sent.',
+			"'Limit per Day' is empty",
+			"Add a limit under 'Limit per Day', or remove the option. Nothing was sent.",
 		);
 	}
 	const { per, unit } = limit;
 	const isKnown = (per === 'key' || per === 'node') && (unit === 'turns' || unit === 'tokens');
 	if (!isKnown) {
 		return failInput(
-			'"Limit per Day" must count per "key" or "node", in "turns" or "tokens"',
-			'Choose "Per" and "Unit" under "Limit per Day". Nothing was sent.',
+			'\'Limit per Day\' must count per "key" or "node", in "turns" or "tokens"',
+			"Choose 'Per' and 'Unit' under 'Limit per Day'. Nothing was sent.",
 		);
 	}
 	const most = checkEntered({ most: limit.most }, { most: MOST_FIELD }, undefined, () => groupOf('budget'));

@@ -23,7 +23,7 @@ const fields: readonly INodeProperties[] = [
 		default: '={{ $json.session.id }}',
 		hint: `After other nodes: ${inAsked('session.id')}`,
 		description:
-			'The session ID from the "Interrupt" output. If other nodes come between, put a "No Operation" node first and refer to it by its name.',
+			'The session ID from the \'Interrupt\' output. If other nodes come between, put a "No Operation" node first and refer to it by its name.',
 	},
 	{
 		displayName: 'Interrupt ID',
@@ -31,7 +31,7 @@ const fields: readonly INodeProperties[] = [
 		type: 'string',
 		default: '={{ $json.interrupt.id }}',
 		hint: `After other nodes: ${inAsked('interrupt.id')}`,
-		description: 'ID of the interrupt, from the "Interrupt" output',
+		description: "ID of the interrupt, from the 'Interrupt' output",
 	},
 	{
 		displayName: 'Tool',
@@ -111,7 +111,7 @@ function readInterruptId(form: ItemForm): Result<string> {
 	const given = form.value('interruptId', '');
 	if (given === undefined || given === null) {
 		return failInput(
-			'"Interrupt ID" is empty for this item',
+			"'Interrupt ID' is empty for this item",
 			`${useEarlier('interrupt.id')} If your agent gives its interrupts no IDs, empty the field.`,
 		);
 	}
@@ -120,7 +120,7 @@ function readInterruptId(form: ItemForm): Result<string> {
 }
 
 function useEarlier(path: string): string {
-	return `An interrupt is answered with the IDs of the "Interrupt" output. If other nodes come between, such as Wait, put a "No Operation" node first, after the "Interrupt" outputs of both Agent Invoke nodes, and refer to it: ${inAsked(path)}. Nothing was sent for this item.`;
+	return `An interrupt is answered with the IDs of the 'Interrupt' output. If other nodes come between, such as Wait, put a "No Operation" node first, after the 'Interrupt' outputs of both Agent Invoke nodes, and refer to it: ${inAsked(path)}. Nothing was sent for this item.`;
 }
 
 /** Agent Invoke itself would give the first interrupt each time, so a node that every interrupt passes is referred to. */
@@ -137,11 +137,11 @@ function readAnswer(form: ItemForm): Result<Said> {
 	// A missing decision must not count as an answer, because the agent may act on an answer that no one gave.
 	if (isBlank(given)) {
 		return failInput(
-			'"Decision" is empty for this item',
+			"'Decision' is empty for this item",
 			'Check that its expression returns "answer" or "decline" for each item. Nothing was sent for this item.',
 		);
 	}
-	const decision = readChoice('"Decision"', ['answer', 'decline'], given);
+	const decision = readChoice("'Decision'", ['answer', 'decline'], given);
 	if (!decision.ok) return decision;
 	const result: Result<Json> =
 		decision.value === 'decline' ? ok({ declined: true, reason: reason.value }) : readResult(form);
@@ -164,7 +164,7 @@ function readResult(form: ItemForm): Result<Json> {
 	// An interrupt is answered only once, so a field that is missing, or was not filled in, must not be the answer.
 	if (value === undefined || Number.isNaN(value) || form.entered('result') === '') {
 		return failInput(
-			'"Result" is empty for this item',
+			"'Result' is empty for this item",
 			'Enter what the person answered or the tool returned. If it is an expression, check that it returns a value for each item. If the tool returned nothing, enter null. Nothing was sent for this item.',
 		);
 	}
@@ -176,5 +176,5 @@ function readResult(form: ItemForm): Result<Json> {
 	if (rounded) return fail(rounded);
 	const result = parseJson(jsonText(value) ?? '');
 	if (result !== undefined) return ok(result);
-	return failInput('"Result" is nested too deeply', 'Pass on only what the agent needs.');
+	return failInput("'Result' is nested too deeply", 'Pass on only what the agent needs.');
 }

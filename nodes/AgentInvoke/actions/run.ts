@@ -85,7 +85,7 @@ const SESSIONS_NOT_WRITTEN =
 
 const TURNS_NOT_WRITTEN =
 	'Some turns could not be written to the Data Table flow_agent_turns, so their rows are missing there.';
-const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, "Limit per Day" allows no turns.`;
+const TURNS_NOT_COUNTED = `${TURNS_NOT_WRITTEN} Until the table can be written again, 'Limit per Day' allows no turns.`;
 
 /**
  * Runs an operation.

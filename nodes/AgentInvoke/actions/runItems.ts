@@ -16,7 +16,7 @@ import type { AgentRun } from './run';
 import { addSessionHints, deliverTurns, type DeliveredTurn } from './deliver';
 
 const NO_SESSION_KEY =
-	'Some items have no session key, so each of them began a new session. Check "Session Key" if they should continue one.';
+	"Some items have no session key, so each of them began a new session. Check 'Session Key' if they should continue one.";
 
 /** Takes the turns of all items, or shows what they would send, and delivers the results. */
 export async function takeTurns(

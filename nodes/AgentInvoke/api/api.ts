@@ -220,7 +220,7 @@ function timedOut({ timeoutMs }: InvokeCall, sessionId: string): Failure {
 		kind: 'timedOut',
 		message: `The agent gave no answer within ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
-			'The agent may still be running, and was not asked again. Raise "Timeout (Seconds)" in the options if it needs longer.',
+			"The agent may still be running, and was not asked again. Raise 'Timeout (Seconds)' in the options if it needs longer.",
 		details: { mayHaveRun: true, ...(sessionId && { sessionId }) },
 	};
 }

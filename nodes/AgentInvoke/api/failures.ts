@@ -91,7 +91,7 @@ function isPlain(said: string): boolean {
 function adviceOnOtherPath({ meaning, entry, detail }: WireFailure): string {
 	return meaning !== undefined || entry === 'answer.envelope' || NAMES_SESSION.test(detail)
 		? ''
-		: ' The answer does not mention the session, so the path may be wrong instead: compare "Invoke Path" in the FlowAgent credential with the instance\'s API-call page.';
+		: " The answer does not mention the session, so the path may be wrong instead: compare 'Invoke Path' in the FlowAgent credential with the instance's API-call page.";
 }
 
 /** Turns a refusal into messages. Error codes are not documented (§7.7), so status and description decide. */
@@ -109,7 +109,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 			details,
 			isSessionUnknown: true,
 			message: `The platform no longer knows the session "${excerpt(sessionId, 80)}"`,
-			advice: `It may have expired, or belong to another agent instance. Turn on "Renew Expired Session" in the options of the operation "Invoke", so that messages continue in a new one, or use "Forget Session".${adviceOnOtherPath(failure)} The platform said: ${sentence(said)}`,
+			advice: `It may have expired, or belong to another agent instance. Turn on 'Renew Expired Session' in the options of the operation 'Invoke Agent', so that messages continue in a new one, or use 'Forget Session'.${adviceOnOtherPath(failure)} The platform said: ${sentence(said)}`,
 		};
 	}
 	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';
@@ -130,7 +130,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 }
 
 const WHAT_OF_UPLOADS =
-	'The agent was not asked. Run the item again later, or compare "Media Upload Path" in the FlowAgent credential with what your deployment offers.';
+	"The agent was not asked. Run the item again later, or compare 'Media Upload Path' in the FlowAgent credential with what your deployment offers.";
 
 /** Explains a busy session, for which the turn itself waits: a general back-off would delay other sessions, too. */
 export function explainBusySession(
@@ -148,7 +148,7 @@ export function explainBusySession(
 }
 
 const WHAT_TO_COMPARE =
-	'Nothing was run. Compare what is sent ("Preview Request") with the instance\'s API-call page in the console.';
+	"Nothing was run. Compare what is sent ('Preview Request') with the instance's API-call page in the console.";
 
 export const NO_REASON = 'no reason was given';
 
@@ -254,18 +254,18 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 		return /pending/i.test(reason)
 			? [
 					'The agent is still waiting for the answer to its interrupt',
-					'First answer it with the operation "Resume Agent", using the IDs from the "Interrupt" output, or start over with "Forget Session".',
+					"First answer it with the operation 'Resume Agent', using the IDs from the 'Interrupt' output, or start over with 'Forget Session'.",
 				]
 			: [
 					'The agent is no longer waiting for this interrupt',
-					'It may have been answered already. Check "Interrupt ID" and "Session ID".',
+					"It may have been answered already. Check 'Interrupt ID' and 'Session ID'.",
 				];
 	}
 	if (!/file|media|attachment/i.test(reason)) return undefined;
 	if (/expire/i.test(reason)) {
 		return [
 			'The URL of a file has expired',
-			'An uploaded file is valid for a limited time only. Upload it right before the call: set "Source" to "Input File". Nothing was run.',
+			"An uploaded file is valid for a limited time only. Upload it right before the call: set 'Source' to 'Input File'. Nothing was run.",
 		];
 	}
 	const limit = 'is a setting of your deployment. Nothing was run.';
@@ -339,7 +339,7 @@ function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 		kind: 'unclear',
 		message: `No clear answer came from the agent: ${quote(call.redact, outcome.text)}`,
 		advice:
-			'The agent was not asked again, because it may have run. Check the session before you run the item again, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.',
+			"The agent was not asked again, because it may have run. Check the session before you run the item again, or turn on 'Retry Ambiguous Failures' under 'Cost and Speed' if asking twice does no harm.",
 		details,
 	};
 }
@@ -354,7 +354,7 @@ function explainBusy({ text, status }: Of<'busy'>, call: CallFacts, isUpload = f
 	return {
 		kind: 'refused',
 		message: `The ${who} is ${state}: ${said}`,
-		advice: `${isUpload ? 'Nothing was uploaded' : 'It did not run'}. Lower "Concurrency", or run the workflow later.`,
+		advice: `${isUpload ? 'Nothing was uploaded' : 'It did not run'}. Lower 'Concurrency', or run the workflow later.`,
 		details: status === undefined ? {} : { httpStatus: status },
 	};
 }
@@ -371,9 +371,9 @@ function explainNotHere(
 ): Failure {
 	const { status, why } = failure;
 	const whatToCheck = isUpload
-		? 'Check "Media Upload Path" in the FlowAgent credential.'
-		: `Check "Invoke Path" in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
-	const where = `${originOf(baseUrl)} under the ${isUpload ? '"Media Upload Path"' : 'path of the call'} (HTTP ${status})`;
+		? "Check 'Media Upload Path' in the FlowAgent credential."
+		: `Check 'Invoke Path' in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
+	const where = `${originOf(baseUrl)} under the ${isUpload ? "'Media Upload Path'" : 'path of the call'} (HTTP ${status})`;
 	return {
 		kind: 'credential',
 		message: isUpload ? `Files cannot be uploaded to ${where}` : `There is no agent at ${where}`,
@@ -394,7 +394,7 @@ export function explainSharedSession({ answer, interrupts, sessionId }: AgentRep
 		kind: 'agentFailed',
 		message: `The platform answered this key in session ${excerpt(sessionId, 100)}, which belongs to another key`,
 		advice:
-			'The agent may have seen both conversations, so the answer is only in the error\'s details, and the session is not kept for this key. If your platform lets the caller choose session IDs, set "Session" to "By ID" and enter the key there; if its agent remembers nothing, set it to "New Each Time".',
+			"The agent may have seen both conversations, so the answer is only in the error's details, and the session is not kept for this key. If your platform lets the caller choose session IDs, set 'Session' to 'By ID' and enter the key there; if its agent remembers nothing, set it to 'New Each Time'.",
 		details: { mayHaveRun: true, sessionId, ...saidIn(answer, interrupts) },
 	};
 }

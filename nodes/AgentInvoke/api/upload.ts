@@ -50,7 +50,7 @@ export async function uploadMedia(
 	const { account, redact } = connection;
 	if (!account.mediaUploadPath) {
 		return failInput(
-			'Files cannot be uploaded, because the credential has no "Media Upload Path"',
+			"Files cannot be uploaded, because the credential has no 'Media Upload Path'",
 			'Enter it in the FlowAgent credential if your deployment offers uploads, or pass the file by URL.',
 		);
 	}

@@ -24,7 +24,7 @@ const TOKEN_REFUSED =
 const NO_RIGHT =
 	'This token does not have permission to call the agent. Use the token of the instance that you want to call.';
 const NOT_AN_AGENT =
-	'Something answered at this address, but not an agent instance. Check "Invoke Path" against the API-call page of the instance.';
+	"Something answered at this address, but not an agent instance. Check 'Invoke Path' against the API-call page of the instance.";
 
 const NOT_TESTED =
 	'The base URL and the description can be used. The token was not tested, because the description has no "request.test".';

@@ -290,6 +290,6 @@ export function explainTable<T>(result: Result<T>): Result<T> {
 	const { failure } = result;
 	return fail({
 		...failure,
-		advice: `Nothing was sent. ${orWithout(failure, 'Without Data Tables, set "Session" to "By ID" or "New Each Time".')}`,
+		advice: `Nothing was sent. ${orWithout(failure, "Without Data Tables, set 'Session' to 'By ID' or 'New Each Time'.")}`,
 	});
 }

@@ -34,14 +34,14 @@ function replay(
 	if (isJsonObject(saved) && saved.agent !== agent) {
 		return failInput(
 			`The idempotency key "${key}" was used by ${who} to ask another agent`,
-			'This agent was not asked. Use separate keys for each agent, or set "Idempotency Scope" to "This Node". Two credentials are treated as two agents, even if they belong to the same agent.',
+			"This agent was not asked. Use separate keys for each agent, or set 'Idempotency Scope' to 'This Node'. Two credentials are treated as two agents, even if they belong to the same agent.",
 			details,
 		);
 	}
 	const result = readSavedAnswer(saved);
 	if (result?.answerDigest) {
 		const where = executionId ? who : 'the execution that asked';
-		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because "Idempotency Answers" was "Digest Only". Find it in ${where}.`;
+		const hint = `The agent has answered for this key already, and was not asked again. Its answer was not kept, because 'Idempotency Answers' was 'Digest Only'. Find it in ${where}.`;
 		return ok({ ...result, replayed: true, reply: { ...result.reply, hint } });
 	}
 	if (result) return ok({ ...result, replayed: true });
@@ -65,7 +65,7 @@ function noAnswer(kind: 'conflict' | 'unknown', key: string, who: string, detail
 		kind: 'unclear',
 		message: `The agent may have run for the idempotency key "${key}" in ${who}, but its answer is unknown`,
 		advice:
-			'The agent was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, turn on "Retry Ambiguous Failures" under "Cost and Speed".',
+			"The agent was not asked again, so that nothing is done twice. Check the session on the platform. To ask anyway, turn on 'Retry Ambiguous Failures' under 'Cost and Speed'.",
 		details: { ...details, mayHaveRun: true },
 	};
 }

@@ -38,9 +38,9 @@ export class InterruptLimit {
 		if (this.most === 0 || count <= this.most) return undefined;
 		return {
 			kind: 'notSubmitted',
-			message: `The agent has interrupted ${count} times in this step, but "Max Interrupts" allows ${this.most}`,
+			message: `The agent has interrupted ${count} times in this step, but 'Max Interrupts' allows ${this.most}`,
 			advice:
-				'This interrupt was not answered, to keep agent and workflow from looping forever. Check what the agent asks for, or raise "Max Interrupts" under "Cost and Speed".',
+				"This interrupt was not answered, to keep agent and workflow from looping forever. Check what the agent asks for, or raise 'Max Interrupts' under 'Cost and Speed'.",
 			details: { sessionId: session.sessionId, interrupts: count },
 		};
 	}

@@ -167,7 +167,7 @@ function stillUnclear(said: string): Failure {
 		kind: 'unclear',
 		message:
 			'An earlier try called the agent for this item and got no usable answer, so the agent may have run',
-		advice: `The agent was not asked again. Check the session on the platform, or turn on "Retry Ambiguous Failures" under "Cost and Speed" if asking twice does no harm.${said ? ` The earlier error was: ${said}` : ''}`,
+		advice: `The agent was not asked again. Check the session on the platform, or turn on 'Retry Ambiguous Failures' under 'Cost and Speed' if asking twice does no harm.${said ? ` The earlier error was: ${said}` : ''}`,
 		details: { mayHaveRun: true },
 	};
 }

@@ -80,6 +80,6 @@ function waitedTooLong(timeoutMs: number): Failure {
 		kind: 'notSubmitted',
 		message: `The agent was not asked for this item, because other messages of its session or key took more than ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
-			'Messages of a session or key are answered one after the other. Nothing was sent for this item: run it again later, or raise "Timeout (Seconds)" in the options.',
+			"Messages of a session or key are answered one after the other. Nothing was sent for this item: run it again later, or raise 'Timeout (Seconds)' in the options.",
 	};
 }

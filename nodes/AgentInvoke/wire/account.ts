@@ -55,7 +55,7 @@ function wireOf({ wire, description }: Credential): Result<Wire> {
 	if (read.ok) return read;
 	return fail({
 		kind: 'credential',
-		message: `"Description" in the credential cannot be used: ${read.failure.replace(/\.$/, '')}`,
+		message: `'Description' in the credential cannot be used: ${read.failure.replace(/\.$/, '')}`,
 		advice: `${openCredential('flowAgentApi')} and correct it. Nothing was sent.`,
 	});
 }

@@ -153,7 +153,7 @@ function failureOf(reader: WireReader, ended: WireEnded, flaw: Flaw | undefined)
 		requestId,
 	};
 	if (isRefusal || !flaw) return { ...said, ...refusalOf(reader, ended, said) };
-	const expected = `Expected: ${flaw.expected}, according to "${flaw.entry}" under "Wire" in the credential.`;
+	const expected = `Expected: ${flaw.expected}, according to "${flaw.entry}" under 'Wire' in the credential.`;
 	return {
 		...said,
 		...flaw,
@@ -249,7 +249,7 @@ function refusalOf(
 	const hasBegun = reader.hasBegun && !reader.isWholeBody;
 	const isNotRun = !hasBegun && (meaning !== undefined || NOT_RUN.has(decisive));
 	const expected = fault
-		? `${fault.expected}, according to "${fault.entry}" under "Wire" in the credential`
+		? `${fault.expected}, according to "${fault.entry}" under 'Wire' in the credential`
 		: 'a status from 200 to 299';
 	return {
 		kind: isNotRun ? 'refused' : 'failed',

@@ -165,8 +165,8 @@ export function openRequest(
 		return ok((sessionId) => wireRequest(wire, turn, { sessionId, stream, uuid, extra: extra.value }));
 	}
 	return failInput(
-		`"Extra Body" sets "${excerpt(clash, 60)}", which a field of this node sets`,
-		`Remove "${excerpt(clash, 60)}" from "Extra Body".`,
+		`'Extra Body' sets "${excerpt(clash, 60)}", which a field of this node sets`,
+		`Remove "${excerpt(clash, 60)}" from 'Extra Body'.`,
 	);
 }
 
@@ -219,7 +219,7 @@ export function whyNoPlaceholder(
 	if (hasSession && !isResume && !takesSession) {
 		return badInput(
 			'The description has no placeholder for the session, so each message would begin a new session',
-			advice('session', 'set "Session" to "New Each Time"'),
+			advice('session', "set 'Session' to 'New Each Time'"),
 		);
 	}
 	if (!hasFiles || placeholders.has('files')) return undefined;

@@ -24,7 +24,7 @@ export function describeAnswer(answer: ChatAnswer, form: ChatAnswerForm, redact:
 	if (!content.ok && form.onInvalidJson === 'fail') {
 		return failInput(
 			`The answer is not the JSON that was asked for: ${content.failure}`,
-			`${warning ? `${warning} ` : ''}Ask for JSON in the message too, choose another model, or set "If the Answer Is Invalid" to "Return Text".`,
+			`${warning ? `${warning} ` : ''}Ask for JSON in the message too, choose another model, or set 'If the Answer Is Invalid' to 'Return Text'.`,
 			{ content: text, ...partOf(answer, redact) },
 		);
 	}

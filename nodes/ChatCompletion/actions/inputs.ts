@@ -34,7 +34,7 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 	const tools = toolFields(toolRows, options.value.toolChoice, options.value.toolToCall);
 	if (!tools.ok) return tools;
 	const onInvalidJson = readChoice(
-		'"If the Answer Is Invalid"',
+		"'If the Answer Is Invalid'",
 		['fail', 'returnText'],
 		context.getNodeParameter('onInvalidJson', itemIndex, 'fail'),
 	);
@@ -67,7 +67,7 @@ export async function prepareQuestion(context: IExecuteFunctions, itemIndex: num
 
 function readFormat(context: IExecuteFunctions, itemIndex: number): Result<AnswerFormat> {
 	const format = readChoice(
-		'"Response Format"',
+		"'Response Format'",
 		['text', 'jsonObject', 'jsonSchema'],
 		context.getNodeParameter('responseFormat', itemIndex),
 	);
@@ -103,7 +103,7 @@ async function readMessages(
 }
 
 const TOOL_ADVICE =
-	'Set "Tool Calls" to the field toolCalls of the answer that made them, "Call ID" to the ID of one of them, and "Content" to its result. Check the expressions. Nothing was sent for this item.';
+	"Set 'Tool Calls' to the field toolCalls of the answer that made them, 'Call ID' to the ID of one of them, and 'Content' to its result. Check the expressions. Nothing was sent for this item.";
 
 /** The tool fields of a row, except those that the form hides for its role. */
 function readToolPart(row: IDataObject, role: string) {
@@ -111,13 +111,13 @@ function readToolPart(row: IDataObject, role: string) {
 	const field = role === 'tool' ? 'toolCallId' : 'toolCalls';
 	const isLost = field in row && (row[field] ?? null) === null;
 	if (isLost)
-		return fail(`has no "${role === 'tool' ? 'Call ID' : 'Tool Calls'}": the expression returned nothing`);
+		return fail(`has no '${role === 'tool' ? 'Call ID' : 'Tool Calls'}': the expression returned nothing`);
 	if (role === 'tool') {
 		const results = readToolResults(row.toolCallId, row.content);
 		return results.ok ? ok({ results: results.value, content: '' }) : results;
 	}
 	const calls = readToolCalls(row.toolCalls);
-	if (!calls.ok) return fail(`has "Tool Calls" that cannot be sent: the field ${calls.failure}`);
+	if (!calls.ok) return fail(`has 'Tool Calls' that cannot be sent: the field ${calls.failure}`);
 	// An answer that calls tools often has no text.
 	return ok({ toolCalls: calls.value, ...(calls.value.length > 0 && !row.content && { content: '' }) });
 }
@@ -142,7 +142,7 @@ async function readImages(
 ): Promise<Result<JsonObject[]>> {
 	const images: JsonObject[] = [];
 	for (const row of objectsIn(member(message.images, 'image'))) {
-		const source = readChoice('The "Source" of an image', ['binary', 'url'], row.source);
+		const source = readChoice("The 'Source' of an image", ['binary', 'url'], row.source);
 		if (!source.ok) return source;
 		const fields = 'binaryPropertyName' in row ? sentText(row.binaryPropertyName) : 'data';
 		const urls =
@@ -184,7 +184,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	if (!inline) {
 		return failInput(
 			url ? `"${excerpt(url, 80)}" is not an http or https URL` : 'An image has no URL',
-			'Enter a URL that starts with https:// or http://, or set "Source" to "Input File".',
+			"Enter a URL that starts with https:// or http://, or set 'Source' to 'Input File'.",
 		);
 	}
 	const [head, type = ''] = inline;
@@ -192,7 +192,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 	if ((url.length - head.length) * 0.75 > maxBytes) {
 		return failInput(
 			`An image is larger than ${megabytes(maxBytes)} MB`,
-			'Make it smaller, or raise "Max Image Size (MB)" under "Cost and Speed".',
+			"Make it smaller, or raise 'Max Image Size (MB)' under 'Cost and Speed'.",
 		);
 	}
 	return ok([url]);

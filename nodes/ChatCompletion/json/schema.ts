@@ -36,24 +36,24 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	const parsed = typeof value === 'string' ? parseRounded(value) : value;
 	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
 		return failInput(
-			'"JSON Schema" contains no schema',
+			"'JSON Schema' contains no schema",
 			'Enter an object such as { "type": "object", "properties": { "title": { "type": "string" } } }.',
 		);
 	}
 	const wrapping = isJsonObject(parsed.json_schema) ? parsed.json_schema : parsed;
 	const schema = isJsonObject(wrapping.schema) ? wrapping.schema : wrapping;
-	const refusal = refuseSchema('"JSON Schema"', schema, value);
+	const refusal = refuseSchema("'JSON Schema'", schema, value);
 	if (refusal) return fail(refusal);
 	if (acceptsEverything(schema)) {
 		return failInput(
-			'"JSON Schema" accepts every answer, because it restricts nothing',
+			"'JSON Schema' accepts every answer, because it restricts nothing",
 			`If it is an example of an answer, enter its schema: ${jsonText(schemaOfExample(schema))}`,
 		);
 	}
 	const fault = faultOf(schema);
 	if (fault) {
 		return failInput(
-			`"JSON Schema" is not a valid schema: ${fault}`,
+			`'JSON Schema' is not a valid schema: ${fault}`,
 			'Correct it in the node. Nothing was sent for this item, because no answer could be checked.',
 		);
 	}

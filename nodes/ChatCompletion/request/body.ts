@@ -21,9 +21,9 @@ export interface ChatQuestion {
 
 /** Fields that only the node sets, and where the operator enters them. */
 const RESERVED: ReadonlyMap<string, string> = new Map([
-	['model', 'the field "Model"'],
-	['messages', 'the field "Messages"'],
-	['stream', 'the field "Stream"'],
+	['model', "the field 'Model'"],
+	['messages', "the field 'Messages'"],
+	['stream', "the field 'Stream'"],
 ]);
 
 /** The body of `POST /maas/v1/chat/completions` (§4.5), or why it cannot be made. */

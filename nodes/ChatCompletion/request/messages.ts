@@ -34,7 +34,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 		if (content !== null) continue;
 		return failInput(
 			`Message ${index + 1} (${excerpt(role, 40)}) has no text: its expression returned nothing for this item`,
-			'Check the expression in "Content". If the text is optional, {{ $json.text ?? \'\' }} leaves the message out.',
+			"Check the expression in 'Content'. If the text is optional, {{ $json.text ?? '' }} leaves the message out.",
 		);
 	}
 	const filled = rows.filter(isFilled);
@@ -54,7 +54,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 }
 
 const PAIRING =
-	'After an assistant row with "Tool Calls", add a Tool row for each of its calls, with the ID of the call as "Call ID". Nothing was sent for this item.';
+	"After an assistant row with 'Tool Calls', add a Tool row for each of its calls, with the ID of the call as 'Call ID'. Nothing was sent for this item.";
 
 function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow): boolean {
 	return Boolean(content?.trim()) || images.length + toolCalls.length + results.length > 0;
@@ -83,12 +83,12 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {
 		const why = typeof value === 'string' ? `: ${whyNotJson(value)}` : '';
-		return refuseMessages(`"Messages" cannot be read as JSON${why}`);
+		return refuseMessages(`'Messages' cannot be read as JSON${why}`);
 	}
 	const unwrapped = isJsonObject(parsed) && 'messages' in parsed ? parsed.messages : parsed;
 	const list: unknown = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;
-	if (!Array.isArray(list)) return refuseMessages('"Messages" is not an array of messages');
-	if (list.length === 0) return refuseMessages('"Messages" is an empty array');
+	if (!Array.isArray(list)) return refuseMessages("'Messages' is not an array of messages");
+	if (list.length === 0) return refuseMessages("'Messages' is an empty array");
 	for (const [index, message] of list.entries()) {
 		const problem = whyNoMessage(message);
 		if (problem) return refuseMessages(`Message ${index + 1} ${problem}`);
@@ -103,7 +103,7 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	if (rounded) return fail(rounded);
 	// An expression may return a value that cannot be sent, e.g. one that contains itself.
 	return jsonText(list) === undefined
-		? refuseMessages('"Messages" cannot be written as JSON')
+		? refuseMessages("'Messages' cannot be written as JSON")
 		: ok(list.filter(isJsonObject));
 }
 
@@ -171,14 +171,14 @@ export function readToolResults(callId: unknown, content: unknown): Result<JsonO
 	const ids: unknown[] = isList ? callId : [callId];
 	const contents: unknown[] = isList && Array.isArray(content) ? content : [content];
 	if (!isList && !textOrNumber(callId)) {
-		return (content ?? '') === '' ? ok([]) : fail('has no "Call ID"');
+		return (content ?? '') === '' ? ok([]) : fail("has no 'Call ID'");
 	}
 	if (ids.length !== contents.length)
 		return fail(`has ${ids.length} call IDs, but ${contents.length} results`);
 	const results: JsonObject[] = [];
 	for (const [index, id] of ids.entries()) {
 		const text = textOrNumber(id);
-		if (!text) return fail(`has an empty "Call ID" at position ${index + 1}`);
+		if (!text) return fail(`has an empty 'Call ID' at position ${index + 1}`);
 		const given = contents[index] ?? undefined;
 		if (given === undefined) return fail(`has no result for the call "${excerpt(text, ID_CHARS)}"`);
 		results.push({ role: 'tool', tool_call_id: text, content: textOrJson(given) ?? '' });

@@ -19,8 +19,8 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 	if (rows.length === 0) {
 		if (choice === 'auto') return ok({});
 		return failInput(
-			'"Tool Choice" is set, but the node has no tools',
-			'Add a tool under "Tools", or remove the option. If "Extra Body" has the tools, put "tool_choice" there, too.',
+			"'Tool Choice' is set, but the node has no tools",
+			"Add a tool under 'Tools', or remove the option. If 'Extra Body' has the tools, put \"tool_choice\" there, too.",
 		);
 	}
 	const tools: JsonObject[] = [];
@@ -50,8 +50,8 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 
 function noSuchTool(wanted: string, names: readonly string[]): Failure {
 	const message = wanted
-		? `"Tool to Call" is "${excerpt(wanted, NAME_CHARS)}", which is not a tool of this node`
-		: '"Tool to Call" is empty';
+		? `'Tool to Call' is "${excerpt(wanted, NAME_CHARS)}", which is not a tool of this node`
+		: "'Tool to Call' is empty";
 	return badInput(message, `Enter the name of one of the tools: ${excerpt(names.join(', '), 400)}.`);
 }
 
@@ -66,26 +66,26 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	const advice =
 		'Enter an object such as { "type": "object", "properties": { "order_id": { "type": "string" } } }, or {} for a tool without parameters.';
 	if (!isJsonObject(parsed))
-		return failInput(`${tool}: "Parameters (JSON Schema)" is not a JSON object`, advice);
+		return failInput(`${tool}: 'Parameters (JSON Schema)' is not a JSON object`, advice);
 	const { type = 'object', ...rest } = parsed;
 	if (type !== 'object') {
-		return failInput(`${tool}: "Parameters (JSON Schema)" is not the JSON schema of an object`, advice);
+		return failInput(`${tool}: 'Parameters (JSON Schema)' is not the JSON schema of an object`, advice);
 	}
 	const isSchema =
 		Object.keys(rest).length === 0 || Object.keys(rest).some((key) => SCHEMA_KEYWORDS.has(key));
 	if (!isSchema) {
 		return failInput(
-			`${tool}: "Parameters (JSON Schema)" is not a JSON schema: it has ${excerpt(Object.keys(rest).join(', '), 120)}`,
+			`${tool}: 'Parameters (JSON Schema)' is not a JSON schema: it has ${excerpt(Object.keys(rest).join(', '), 120)}`,
 			`If these are example arguments, enter their schema: ${jsonText(schemaOfExample(parsed))}`,
 		);
 	}
-	const refusal = refuseSchema(`${tool}: "Parameters (JSON Schema)"`, parsed, value);
+	const refusal = refuseSchema(`${tool}: 'Parameters (JSON Schema)'`, parsed, value);
 	if (refusal) return fail(refusal);
 	// Other faults are left to the platform, because only it knows what its tools may contain.
 	const fault = faultOf(parsed);
 	if (fault.startsWith('no such schema #')) {
 		return failInput(
-			`${tool}: "Parameters (JSON Schema)" is not a valid schema: ${fault}`,
+			`${tool}: 'Parameters (JSON Schema)' is not a valid schema: ${fault}`,
 			'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
 		);
 	}

@@ -26,7 +26,7 @@ const IDS_SHOWN = 5;
 const RETRY = 'A retry from the list of executions continues with these tasks.';
 
 const COLLECT_BY_ID =
-	'"Wait for Completion" with these IDs gets the images of the other items. To get them at once next time, set "On Error" in the node\'s settings to continue.';
+	"'Wait for Completion' with these IDs gets the images of the other items. To get them at once next time, set 'On Error' in the node's settings to continue.";
 
 /**
  * Turns the outcomes of a run into items, in order. Without Continue On Fail the first failure is thrown, with every
@@ -136,7 +136,7 @@ function logCancelled(
 }
 
 function collectBy(context: IExecuteFunctions): string {
-	return `The Data Table flow_task_runs lists them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${context.getExecutionId()} collects their images.`;
+	return `The Data Table flow_task_runs lists them: 'Wait for Completion' with 'Tasks' set to Of an Execution and the execution ID ${context.getExecutionId()} collects their images.`;
 }
 
 function throwFailed(
@@ -172,7 +172,7 @@ function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
 	const isCertain = kinds.every((kind) => kind && UNSENT.has(kind));
 	if (!isCertain || !kinds.includes('notSubmitted')) return [];
 	const others = kinds.includes('badInput')
-		? ': to run the others, set "On Error" in the node\'s settings to continue.'
+		? ": to run the others, set 'On Error' in the node's settings to continue."
 		: '.';
 	return [`No other item was submitted${others}`];
 }

@@ -13,7 +13,7 @@ export function filledText(label: string, value: unknown, advice: string): Resul
 	const text = textOrNumber(value);
 	if (text.trim()) return ok(text);
 	const given = excerpt(textOrJson(value) ?? 'nested too deeply', 80);
-	return failInput(`"${label}" ${given ? `is ${given}, not text` : 'is empty for this item'}`, advice);
+	return failInput(`'${label}' ${given ? `is ${given}, not text` : 'is empty for this item'}`, advice);
 }
 
 /** The value of a resource locator. Nodes saved before the field became a resource locator contain plain text. */

@@ -72,6 +72,6 @@ function isRecorded({ context, options }: NodeRun, taskCount: number): boolean {
 function notRecorded({ message, advice }: Failure, isCounted: boolean): string {
 	const problem = `Not all tasks could be recorded in flow_task_runs, so rows there may be missing or out of date. ${message}. ${advice}`;
 	return isCounted
-		? `${problem} Until the table can be written again, "Limit per Day" allows no tasks.`
-		: `${problem} To do without the table, set "Record Tasks" to Never.`;
+		? `${problem} Until the table can be written again, 'Limit per Day' allows no tasks.`
+		: `${problem} To do without the table, set 'Record Tasks' to Never.`;
 }

@@ -100,7 +100,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'How many tasks this node may create in a day, across all executions; further items fail without a task. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of "Record Tasks". A day begins at midnight in the time zone of the workflow. 0 means no limit.',
+			"How many tasks this node may create in a day, across all executions; further items fail without a task. Counted in the Data Table flow_task_runs, so every task is recorded there, regardless of 'Record Tasks'. A day begins at midnight in the time zone of the workflow. 0 means no limit.",
 	},
 	maxFailures: {
 		displayName: 'Max Failures',
@@ -111,7 +111,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'Stop submitting after this many failures; running tasks still finish. 0 means no limit. Applies only if "On Error" is set to continue: otherwise the first failure ends the run.',
+			"Stop submitting after this many failures; running tasks still finish. 0 means no limit. Applies only if 'On Error' is set to continue: otherwise the first failure ends the run.",
 	},
 	maxFileSizeMb: {
 		displayName: 'Max File Size (MB)',
@@ -210,7 +210,7 @@ export const TASK_OPTIONS = defineOptions({
 			},
 		],
 		description:
-			'Get only the files of these nodes, those of each node in its own field. "Files" and the form\'s "Put Output File in Field" then do not apply.',
+			"Get only the files of these nodes, those of each node in its own field. 'Files' and the form's 'Put Output File in Field' then do not apply.",
 	},
 	previewRequest: previewRequestField(
 		'Values are checked and seeds are chosen; nothing is uploaded, submitted or written to a table.',
@@ -248,7 +248,7 @@ export const TASK_OPTIONS = defineOptions({
 			{ name: 'Never', value: 'never' },
 		],
 		description:
-			'Whether to keep a row for each task in the Data Table flow_task_runs: its ID, status, progress and error. The table shows the progress of a run, and keeps the IDs if the run is stopped or n8n crashes. "Wait for Completion" can read the IDs from it.',
+			"Whether to keep a row for each task in the Data Table flow_task_runs: its ID, status, progress and error. The table shows the progress of a run, and keeps the IDs if the run is stopped or n8n crashes. 'Wait for Completion' can read the IDs from it.",
 	},
 	requestsPerSecond: {
 		displayName: 'Requests per Second',

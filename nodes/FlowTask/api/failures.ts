@@ -8,7 +8,7 @@ export interface CallFailure extends Failure {
 	readonly passing: boolean;
 }
 
-const BUSY = 'Lower "Requests per Second" or "Max Tasks in Flight" in the node, or run the workflow later.';
+const BUSY = "Lower 'Requests per Second' or 'Max Tasks in Flight' in the node, or run the workflow later.";
 
 const OF_SUBMIT: CallAdvice = {
 	busy: BUSY,
@@ -25,10 +25,10 @@ const OTHER_WORKFLOW =
 /** What to do about a refused submit, by what the platform said. */
 function cureOfSubmit(said: string): string {
 	if (OTHER_WORKFLOW.test(said)) {
-		return 'The hosted workflow has no such input: "Workflow Definition" may be the export of another workflow, or of a newer version than the one that is hosted. Paste the export of the workflow that "Workflow" names. No task was created.';
+		return "The hosted workflow has no such input: 'Workflow Definition' may be the export of another workflow, or of a newer version than the one that is hosted. Paste the export of the workflow that 'Workflow' names. No task was created.";
 	}
 	if (NO_WORKFLOW.test(said)) {
-		return 'Copy the ID again from the platform\'s console into "Workflow", and check that the credential is of the account and the platform that host it. No task was created.';
+		return "Copy the ID again from the platform's console into 'Workflow', and check that the credential is of the account and the platform that host it. No task was created.";
 	}
 	return OF_SUBMIT.check;
 }

@@ -44,7 +44,7 @@ function searchIn(choicesIn: (definition: WorkflowDefinition) => INodeListSearch
 		const source = await shownWorkflow(this);
 		const definition = source.ok ? readDefinition(source.value.definition) : source;
 		if (!definition.ok)
-			return { results: [{ name: `No export: choose "${otherMode}" on the left`, value: '' }] };
+			return { results: [{ name: `No export: choose '${otherMode}' on the left`, value: '' }] };
 		const choices = choicesIn(definition.value);
 		return { results: choices.filter(({ name }) => contains(name, filter)) };
 	};

@@ -35,7 +35,7 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 	if (fields.length === 0) {
 		return notice('This workflow has no input that can be set: all its inputs come from other nodes.');
 	}
-	const more = `${leftOut} more inputs are not listed: set them by "Node ID and Parameter"`;
+	const more = `${leftOut} more inputs are not listed: set them by 'Node ID and Parameter'`;
 	return {
 		fields: [
 			// A required row is shown as soon as the form is loaded; in the resource mapper's mode "map" it needs no value.
@@ -47,10 +47,10 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 }
 
 const NOTHING_PASTED =
-	'To see the workflow\'s inputs here, choose a saved workflow, or paste the API-format export into "Workflow Definition" above. If they do not appear, close this node and open it again.';
+	"To see the workflow's inputs here, choose a saved workflow, or paste the API-format export into 'Workflow Definition' above. If they do not appear, close this node and open it again.";
 
 const NOTHING_SAVED =
-	'This workflow was saved without its export, so its inputs are not known here. Save it again with the export ("Workflow" > "Save"), or set "Change Inputs By" to Node ID and Parameter.';
+	"This workflow was saved without its export, so its inputs are not known here. Save it again with the export ('Workflow' > 'Save'), or set 'Change Inputs By' to Node ID and Parameter.";
 
 function complaining(
 	{ message, advice }: Failure,
@@ -76,8 +76,8 @@ function readOffered(source: WorkflowSource) {
 
 /** Which inputs the field "Prompt" fills, or why none. */
 function promptNote({ filled, why }: PromptChoice): string {
-	if (filled.length === 0) return `"Prompt" fills nothing: ${why}`;
-	return `"Prompt" fills ${filled.map(({ node, input }) => `${input.name} (${node.nodeId})`).join(', ')}`;
+	if (filled.length === 0) return `'Prompt' fills nothing: ${why}`;
+	return `'Prompt' fills ${filled.map(({ node, input }) => `${input.name} (${node.nodeId})`).join(', ')}`;
 }
 
 function count(number: number, noun: string): string {

@@ -65,7 +65,7 @@ export class DailyTasks implements TaskObserver {
 		if (this.settings.most === 0 || submits.length === 0) return ok(undefined);
 		if (this.timeZone !== this.settings.timeZone) {
 			return failInput(
-				`The workflow's time zone "${this.settings.timeZone}" is unknown, so tasks cannot be counted for "${OPTION}"`,
+				`The workflow's time zone "${this.settings.timeZone}" is unknown, so tasks cannot be counted for '${OPTION}'`,
 				'Choose another one in the workflow settings. Nothing was sent.',
 			);
 		}
@@ -137,8 +137,8 @@ export class DailyTasks implements TaskObserver {
 				? ''
 				: ` Or run it again from ${freeFrom} on: the count restarts at midnight (${this.timeZone}).`;
 		return badInput(
-			`This run has ${count} tasks, but "${OPTION}" (${most}) leaves only ${left} for today`,
-			`Nothing was sent. To send the first ${left}, set "On Error" in the node's settings to continue. To send all, raise "${OPTION}" under "Cost and Speed".${later}`,
+			`This run has ${count} tasks, but '${OPTION}' (${most}) leaves only ${left} for today`,
+			`Nothing was sent. To send the first ${left}, set 'On Error' in the node's settings to continue. To send all, raise '${OPTION}' under 'Cost and Speed'.${later}`,
 			{ freeFrom },
 		);
 	}

@@ -110,7 +110,7 @@ export function cellsAfter(last: TaskCells, info: TaskInfo, nowMs: number): Task
 }
 
 const NOT_FOLLOWED =
-	'The node no longer follows this task; "Wait for Completion" for this execution collects it.';
+	"The node no longer follows this task; 'Wait for Completion' for this execution collects it.";
 
 /** The cells after a task has ended or was left running. */
 export function cellsAtEnd(

@@ -211,7 +211,7 @@ export function missingOutputsHint(outcomes: readonly TaskOutcome[]): string | u
 	const makers = [...info.files].flatMap(([nodeId, urls]) => (urls.length > 0 ? [nodeId] : []));
 	const count = `${lacking.length} task(s)`;
 	if (makers.length === 0 && info.finalFiles.length > 0) {
-		return `The platform did not say which node made the files of ${count}, so there are none for "Output Nodes". Without that option you get the final files.`;
+		return `The platform did not say which node made the files of ${count}, so there are none for 'Output Nodes'. Without that option you get the final files.`;
 	}
 	const found = makers.length > 0 ? ` Files came from ${listNodes(makers)}.` : '';
 	const missing = new Set(lacking.flatMap(missingOutputs));

@@ -8,7 +8,7 @@ export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
 
 const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
 	failure: 'another item failed first',
-	maxFailures: '"Max Failures" was reached',
+	maxFailures: "'Max Failures' was reached",
 	timeout: 'the timeout was reached first',
 	cancelled: 'the execution was stopped',
 };
@@ -39,7 +39,7 @@ export function stillUnclear(taskId?: string): Failure {
 	return {
 		kind: 'unclear',
 		message: mayExist(taskId, ' for this item in an earlier try'),
-		advice: `The item was not submitted again, so that nothing is paid for twice. ${lookFor(taskId)}. To submit the item anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again, or start a new execution.`,
+		advice: `The item was not submitted again, so that nothing is paid for twice. ${lookFor(taskId)}. To submit the item anyway, set 'If a Submit Had No Answer' under 'Cost and Speed' to Submit Again, or start a new execution.`,
 		details: { ...(taskId !== undefined && { taskId }), status: 'unknown', mayExist: true },
 	};
 }
@@ -69,7 +69,7 @@ function mayExist(taskId: string | undefined, when = ''): string {
 function lookFor(taskId: string | undefined): string {
 	return taskId === undefined
 		? "Look for the task in the platform's console"
-		: `Use the "Get" operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
+		: `Use the 'Get' operation with task ID ${excerpt(taskId, 100)} to see whether the task exists`;
 }
 
 /** Explains an error of the node's own code after the task was created. */
@@ -78,7 +78,7 @@ export function explainMistake(fullTaskId: string, error: unknown): Failure {
 	return {
 		kind: 'unclear',
 		message: `The node failed while it worked on task ${taskId}: ${wordsOfError(error)}`,
-		advice: `This is a bug in the node, not in your workflow. Please report it. The task keeps running on the platform: use the "Wait for Completion" operation with task ID ${taskId}.`,
+		advice: `This is a bug in the node, not in your workflow. Please report it. The task keeps running on the platform: use the 'Wait for Completion' operation with task ID ${taskId}.`,
 		details: { taskId: fullTaskId, status: 'unknown' },
 	};
 }
@@ -103,7 +103,7 @@ export function explainWatchEnd(
 		: '';
 	const words = said ? `, with the message "${said}"` : '';
 	const lastSeen = `it was last seen as ${describeState(details)}${words}${trouble}`;
-	const goOn = `To continue, use the "Wait for Completion" operation with task ID ${taskId}.`;
+	const goOn = `To continue, use the 'Wait for Completion' operation with task ID ${taskId}.`;
 	switch (end.kind) {
 		case 'final':
 			return explainFinal(taskId, end.info.state, said, details);
@@ -118,7 +118,7 @@ export function explainWatchEnd(
 			return {
 				kind: 'stalled',
 				message: `Task ${taskId} has shown no progress for too long; ${lastSeen}`,
-				advice: `The task may still be running on the platform. ${goOn} "No Progress for (Minutes)" in the options sets how long the node waits without progress.`,
+				advice: `The task may still be running on the platform. ${goOn} 'No Progress for (Minutes)' in the options sets how long the node waits without progress.`,
 				details,
 			};
 		case 'unknown':
@@ -160,7 +160,7 @@ const CHECK_ID =
 	'Check that the ID is complete, and that the credential belongs to the account and the platform of the task.';
 
 const NEW_TASK =
-	'To create a new task for an item with an idempotency key, delete the key\'s rows in the Data Table flow_task_ledger, and shorten "Idempotency Lifetime (Hours)" if the platform forgets tasks sooner; for any other item, start a new execution.';
+	"To create a new task for an item with an idempotency key, delete the key's rows in the Data Table flow_task_ledger, and shorten 'Idempotency Lifetime (Hours)' if the platform forgets tasks sooner; for any other item, start a new execution.";
 
 function explainFinal(taskId: string, state: string, said: string, details: Details): Failure | undefined {
 	if (state !== 'failed' && state !== 'denied') return undefined;
@@ -207,7 +207,7 @@ export function explainNoFiles(fullTaskId: string, snapshot: TaskSnapshot, redac
 		message: `Task ${excerpt(fullTaskId, 100)} succeeded without any file${said && `, with the message "${said}"`}`,
 		advice: said
 			? 'The platform may have held the result back, e.g. because a filter flagged it. Change the inputs of this item before you run it again: each run is billed.'
-			: 'Check that the workflow saves its images. If it makes no files, set "Output" to Links Only.',
+			: "Check that the workflow saves its images. If it makes no files, set 'Output' to Links Only.",
 		details: { ...detailsOf(fullTaskId, snapshot), errorMessage: said },
 	};
 }

@@ -128,6 +128,6 @@ function linksUnread(taskId: string): Failure {
 	return {
 		kind: 'file',
 		message: `Task ${shown} succeeded, but the platform did not return the links to its files`,
-		advice: `Use the "Wait for Completion" operation with task ID ${shown} to get them.`,
+		advice: `Use the 'Wait for Completion' operation with task ID ${shown} to get them.`,
 	};
 }

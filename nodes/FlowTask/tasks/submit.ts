@@ -250,7 +250,7 @@ function explainAnswer(
 		kind: 'unclear',
 		message: `A task may have been created for the idempotency key "${shown}" by ${who}, but its ID is unknown`,
 		advice:
-			'Nothing was submitted, so nothing is paid for twice. Look for the task in the platform\'s console. To submit the item anyway, set "If a Submit Had No Answer" under "Cost and Speed" to Submit Again.',
+			"Nothing was submitted, so nothing is paid for twice. Look for the task in the platform's console. To submit the item anyway, set 'If a Submit Had No Answer' under 'Cost and Speed' to Submit Again.",
 		details: { ...details, status: 'unknown', mayExist: true },
 	};
 }

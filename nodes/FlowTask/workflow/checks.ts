@@ -17,7 +17,7 @@ import { convertTo, kindOf, showValue, type Kind } from './values';
 const COMPLAINTS_SHOWN = 20;
 
 const REFRESH =
-	'If "Workflow Definition" is the export of another workflow, paste the one of this workflow; after a newer export, "Refresh Input List" in the menu (⋮) of "Inputs to Change" removes inputs that are gone. ';
+	"If 'Workflow Definition' is the export of another workflow, paste the one of this workflow; after a newer export, 'Refresh Input List' in the menu (⋮) of 'Inputs to Change' removes inputs that are gone. ";
 
 /**
  * Checks overrides against the workflow before anything is spent: nodes, parameters, links, types, lists and ranges
@@ -138,7 +138,7 @@ export function checkImageInputs(
 		const found = findInput(nodeId, parameter, known);
 		if (found.ok) continue;
 		return failInput(
-			`"Input Images" does not fit the workflow: ${found.failure}`,
+			`'Input Images' does not fit the workflow: ${found.failure}`,
 			'Correct the node ID or the parameter of the image. Nothing was uploaded or submitted for this item.',
 		);
 	}

@@ -62,7 +62,7 @@ export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt>
 	}
 	if (complaints.length === 0) return ok(withInputs({}, [...inputs.values()]));
 	return failInput(
-		`"Inputs to Change" cannot be sent: ${complaints.join('; ')}`,
+		`'Inputs to Change' cannot be sent: ${complaints.join('; ')}`,
 		`Correct ${complaints.length === 1 ? 'this row' : 'these rows'} in the node. Nothing was submitted for this item.`,
 	);
 }

@@ -26,7 +26,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 	const rows = toJson(value);
 	if (rows === undefined && value !== undefined) {
 		return failInput(
-			'"Inputs to Change" contains a value that cannot be sent as JSON',
+			"'Inputs to Change' contains a value that cannot be sent as JSON",
 			'Check the expressions in its rows: a value is text, a number, true or false, an array or an object.',
 		);
 	}
@@ -37,7 +37,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 		const input = readFieldId(id);
 		if (!input) {
 			return failInput(
-				`"Inputs to Change" contains a row "${excerpt(id, 60)}" that names no input`,
+				`'Inputs to Change' contains a row "${excerpt(id, 60)}" that names no input`,
 				'Remove this row and add it again from the list.',
 			);
 		}
@@ -45,7 +45,7 @@ export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt
 		const rounded = roundedNumber(isJsonObject(value) ? value[id] : undefined);
 		if (rounded !== undefined) {
 			return failInput(
-				`"Inputs to Change" cannot be sent: ${inputName(nodeId, parameter)} contains ${rounded}, which ${ROUNDED}`,
+				`'Inputs to Change' cannot be sent: ${inputName(nodeId, parameter)} contains ${rounded}, which ${ROUNDED}`,
 				'Enter a smaller number, or remove the row to keep the hosted value. Nothing was submitted for this item.',
 			);
 		}
@@ -62,12 +62,12 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 		const isBlank = typeof value === 'string' && !value.trim() && rowIn(schema, id, 'type') === 'number';
 		if (!isBlank && !(isExpression && isNothing(value))) return [];
 		return [
-			`"${rowTitle(schema, id)}" has no value${isExpression ? ' (an expression returned nothing)' : ''}`,
+			`'${rowTitle(schema, id)}' has no value${isExpression ? ' (an expression returned nothing)' : ''}`,
 		];
 	});
 	if (complaints.length === 0) return undefined;
 	return badInput(
-		`"Inputs to Change" cannot be sent: ${complaints.join('; ')}`,
+		`'Inputs to Change' cannot be sent: ${complaints.join('; ')}`,
 		'Correct the expression or enter a value, or remove the row to keep the hosted value. Nothing was submitted for this item.',
 	);
 }
@@ -80,8 +80,8 @@ export function withPromptText(
 ): Result<Prompt> {
 	if (!definition) {
 		return failInput(
-			'"Prompt" cannot be sent: the node does not know which input of the workflow is its prompt',
-			'Paste the API-format export into "Workflow Definition", or choose a workflow that was saved with it. Without the export, set "Change Inputs By" to "Node ID and Parameter" and enter the prompt there. Nothing was submitted for this item.',
+			"'Prompt' cannot be sent: the node does not know which input of the workflow is its prompt",
+			"Paste the API-format export into 'Workflow Definition', or choose a workflow that was saved with it. Without the export, set 'Change Inputs By' to 'Node ID and Parameter' and enter the prompt there. Nothing was submitted for this item.",
 		);
 	}
 	const { filled, between, why } = promptChoice(definition);
@@ -92,14 +92,14 @@ export function withPromptText(
 				? ', or put "prompt" into the title of its node in the engine\'s editor and export again'
 				: '';
 		return failInput(
-			`"Prompt" cannot be sent: ${why}`,
-			`Clear "Prompt" and choose the input under "Inputs to Change"${orName}. Nothing was submitted for this item.`,
+			`'Prompt' cannot be sent: ${why}`,
+			`Clear 'Prompt' and choose the input under 'Inputs to Change'${orName}. Nothing was submitted for this item.`,
 		);
 	}
 	const { node, input } = target;
 	if (valueIn(prompt, node.nodeId, input.name) !== undefined) {
 		return failInput(
-			`"Prompt" and "Inputs to Change" both set "${input.name}" of node ${node.nodeId}`,
+			`'Prompt' and 'Inputs to Change' both set "${input.name}" of node ${node.nodeId}`,
 			'Clear one of them. Nothing was submitted for this item.',
 		);
 	}
@@ -115,7 +115,7 @@ export function withPromptText(
 /** A message of n8n with the rows' titles instead of their IDs, which the editor never shows. */
 export function withRowTitles(message: string, { entered, schema }: FormRows): string {
 	return membersOf(entered).reduce(
-		(text, [id]) => text.replaceAll(`'${id}'`, `"${rowTitle(schema, id)}"`),
+		(text, [id]) => text.replaceAll(`'${id}'`, `'${rowTitle(schema, id)}'`),
 		message,
 	);
 }

@@ -57,8 +57,8 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 	const named = typeof id === 'string' ? id.trim() : (jsonText(id) ?? '');
 	if (workflowId !== undefined && id !== undefined && named !== workflowId) {
 		return refuse(
-			`is a request body for the workflow "${excerpt(named, 60)}", but "Workflow" is "${excerpt(workflowId, 60)}"`,
-			'Copy the body of this workflow, or correct "Workflow".',
+			`is a request body for the workflow "${excerpt(named, 60)}", but 'Workflow' is "${excerpt(workflowId, 60)}"`,
+			"Copy the body of this workflow, or correct 'Workflow'.",
 		);
 	}
 	if (isJsonObject(prompt)) return refuseWholeFile(prompt);
@@ -143,5 +143,5 @@ function refuseWholeFile(object: JsonObject): Result<JsonObject> {
 }
 
 function refuse(what: string, advice: string): Result<never> {
-	return failInput(`"${FIELD}" ${what}`, `${advice} ${NOT_SUBMITTED}`);
+	return failInput(`'${FIELD}' ${what}`, `${advice} ${NOT_SUBMITTED}`);
 }

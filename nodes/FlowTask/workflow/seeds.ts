@@ -175,17 +175,17 @@ function isSeedValue(value: Json): boolean {
 /** How to name the seed; a linked input, which cannot be set, is no example, and a number for other uses no seed. */
 function targetAdvice(definition: WorkflowDefinition | undefined): string {
 	const [foreign] = definition ? findSeeds(definition).foreign : [];
-	if (!foreign) return 'enter the seed under "Seed Targets" as node ID and parameter, e.g. 3.seed';
+	if (!foreign) return "enter the seed under 'Seed Targets' as node ID and parameter, e.g. 3.seed";
 	if (foreign.alsoFor) return 'give the seed a number of its own in the workflow, and paste its new export';
-	return 'enter the input that the seed comes from under "Seed Targets" as node ID and parameter';
+	return "enter the input that the seed comes from under 'Seed Targets' as node ID and parameter";
 }
 
 /** Refuses variants, because without a seed that can be set, each of several equal images would be paid for. */
 function noVariants(count: number, { definition }: SeedPlan): Result<never> {
-	const orPaste = definition ? '' : 'Paste the workflow\'s export into "Workflow Definition", or set ';
+	const orPaste = definition ? '' : "Paste the workflow's export into 'Workflow Definition', or set ";
 	return failInput(
-		`"Variants" is ${count}, but the node knows of no seed input that it can set: all ${count} images would be the same`,
-		`${orPaste || 'Set '}"Seed Mode" to Random and ${targetAdvice(definition)}; or set "Variants" to 1. Nothing was submitted for this item.`,
+		`'Variants' is ${count}, but the node knows of no seed input that it can set: all ${count} images would be the same`,
+		`${orPaste || 'Set '}'Seed Mode' to Random and ${targetAdvice(definition)}; or set 'Variants' to 1. Nothing was submitted for this item.`,
 	);
 }
 
@@ -210,8 +210,8 @@ function drawSeed(
 		return range ? [`${keyOf(target)} (${range})`] : [];
 	});
 	return failInput(
-		`Too few seeds fit all inputs that "Seed Mode" sets: ${ranges.join(', ')}`,
-		'List under "Seed Targets" only inputs that accept the same seed, or lower "Variants". Nothing was submitted for this item.',
+		`Too few seeds fit all inputs that 'Seed Mode' sets: ${ranges.join(', ')}`,
+		"List under 'Seed Targets' only inputs that accept the same seed, or lower 'Variants'. Nothing was submitted for this item.",
 	);
 }
 
@@ -219,7 +219,7 @@ function drawSeed(
 function notWhole(name: string, seed: number): Result<never> {
 	const given = Number.isNaN(seed) ? '; no number was given' : `, but is ${seed}`;
 	return failInput(
-		`"${name}" must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}${given}`,
+		`'${name}' must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}${given}`,
 		'Enter a whole number such as 42.',
 	);
 }
@@ -251,11 +251,11 @@ function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
 	const why = foreign
 		? `: the seed of ${foreign.node.title} (node ${foreign.node.nodeId}) cannot be set, because ${whyForeign(foreign)}`
 		: '';
-	const orPaste = definition ? '' : ', paste the workflow\'s export into "Workflow Definition"';
+	const orPaste = definition ? '' : ", paste the workflow's export into 'Workflow Definition'";
 	const advice = targetAdvice(definition);
 	return failInput(
-		`The node cannot tell which input is the seed that "Seed Mode" should set${why}`,
-		`${advice.charAt(0).toUpperCase()}${advice.slice(1)}${orPaste}, or set "Seed Mode" to Keep.`,
+		`The node cannot tell which input is the seed that 'Seed Mode' should set${why}`,
+		`${advice.charAt(0).toUpperCase()}${advice.slice(1)}${orPaste}, or set 'Seed Mode' to Keep.`,
 	);
 }
 
@@ -273,8 +273,8 @@ function readTargets(text: string, definition: WorkflowDefinition | undefined): 
 		const alsoFor = definition && findSeeds(definition).alsoFor(target.value.nodeId, target.value.parameter);
 		if (alsoFor) {
 			return failInput(
-				`"Seed Targets" contains "${excerpt(name, 60)}", whose number is also for ${nameOf(alsoFor)}`,
-				'Give the seed a number of its own in the workflow, or set "Seed Mode" to Keep. Nothing was submitted for this item.',
+				`'Seed Targets' contains "${excerpt(name, 60)}", whose number is also for ${nameOf(alsoFor)}`,
+				"Give the seed a number of its own in the workflow, or set 'Seed Mode' to Keep. Nothing was submitted for this item.",
 			);
 		}
 		targets.push(target.value);
@@ -295,14 +295,14 @@ function readTarget(name: string, definition: WorkflowDefinition | undefined): R
 	const shown = excerpt(name, 60);
 	if (known && other) {
 		return failInput(
-			`"Seed Targets" contains "${shown}", which is "${known.parameter}" of node ${known.nodeId} and "${other.parameter}" of node ${other.nodeId}`,
-			'Rename one of the two nodes in the workflow, or set the seed under "Inputs to Change". Nothing was submitted for this item.',
+			`'Seed Targets' contains "${shown}", which is "${known.parameter}" of node ${known.nodeId} and "${other.parameter}" of node ${other.nodeId}`,
+			"Rename one of the two nodes in the workflow, or set the seed under 'Inputs to Change'. Nothing was submitted for this item.",
 		);
 	}
 	const target = known ?? splits[0];
 	if (target && name.indexOf('.') > 0) return ok(target);
 	return failInput(
-		`"Seed Targets" contains "${shown}", which is not an input`,
+		`'Seed Targets' contains "${shown}", which is not an input`,
 		'Write the node ID, a dot and the parameter, e.g. 3.seed; separate several inputs by commas.',
 	);
 }

@@ -43,12 +43,12 @@ function oddEnd(answer: ChatAnswer, choice: ReasoningChoice): string {
 	const reason = finishReason.toLowerCase();
 	const [although, remedy] =
 		choice === 'off'
-			? [', although "Reasoning" is Off,', 'choose another model or "Reasoning Control"']
-			: ['', 'set "Reasoning" to Off'];
+			? [", although 'Reasoning' is Off,", "choose another model or 'Reasoning Control'"]
+			: ['', "set 'Reasoning' to Off"];
 	if (isCutByLength(reason)) {
 		return isEmpty(answer) && reasoning
-			? `The model used all its tokens for reasoning${although} and gave no answer. Raise "Max Tokens", or ${remedy}.`
-			: 'The answer was cut off because it reached the maximum number of tokens. Raise "Max Tokens" in the node\'s options.';
+			? `The model used all its tokens for reasoning${although} and gave no answer. Raise 'Max Tokens', or ${remedy}.`
+			: "The answer was cut off because it reached the maximum number of tokens. Raise 'Max Tokens' in the node's options.";
 	}
 	if (reason === 'content_filter') return "The platform's content filter cut the answer off.";
 	if (!isWhole(answer)) {
@@ -69,9 +69,9 @@ function oddReasoning(answer: ChatAnswer, choice: ReasoningChoice): string {
 	const { reasoningTokens } = answer.usage;
 	const hasReasoned = answer.reasoning !== '' || (reasoningTokens ?? 0) > 0;
 	if (choice === 'off' && hasReasoned) {
-		return 'The model reasoned although "Reasoning" is Off; its reasoning may be billed. Choose another model or "Reasoning Control".';
+		return "The model reasoned although 'Reasoning' is Off; its reasoning may be billed. Choose another model or 'Reasoning Control'.";
 	}
 	return choice === 'on' && !hasReasoned && answer.toolCalls.length === 0
-		? 'The answer came without reasoning although "Reasoning" is On. Check "Reasoning Control", or choose another model.'
+		? "The answer came without reasoning although 'Reasoning' is On. Check 'Reasoning Control', or choose another model."
 		: '';
 }

@@ -16,11 +16,11 @@ const LIST_TIMEOUT_MS = 20_000;
 /** How many models the list shows at most; its filter finds the others. */
 const MODELS_SHOWN = 1_000;
 
-const BY_ID = 'choose "By ID" and enter the model\'s ID';
+const BY_ID = "choose 'By ID' and enter the model's ID";
 const ADVICE: CallAdvice = {
 	busy: `Open the list again later, or ${BY_ID}.`,
 	rightful: `Use a key that may list models, or ${BY_ID}.`,
-	check: `Check the base URL and "Models Path" in the credential, or ${BY_ID}.`,
+	check: `Check the base URL and 'Models Path' in the credential, or ${BY_ID}.`,
 };
 
 export const modelField: INodeProperties = {
@@ -39,7 +39,7 @@ export const modelField: INodeProperties = {
 		},
 	],
 	description:
-		'The model\'s ID as the platform\'s console shows it. Only some deployments list their models; for those, set "Models Path" in the credential.',
+		"The model's ID as the platform's console shows it. Only some deployments list their models; for those, set 'Models Path' in the credential.",
 };
 
 /** The models of the deployment, if it lists them; nothing is requested unless a path is set (§1.10). */
@@ -67,8 +67,8 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	const { baseUrl, modelsPath, apiKey } = account.value;
 	if (!modelsPath) {
 		return failInput(
-			'The credential has no "Models Path", so there is no list of models',
-			'Choose "By ID" and enter the model\'s ID. If your deployment lists its models, enter the path in the credential, under "Show Expert Fields".',
+			"The credential has no 'Models Path', so there is no list of models",
+			"Choose 'By ID' and enter the model's ID. If your deployment lists its models, enter the path in the credential, under 'Show Expert Fields'.",
 		);
 	}
 	const url = `${baseUrl}${modelsPath}`;
@@ -79,13 +79,13 @@ async function loadModels(context: ILoadOptionsFunctions): Promise<Result<string
 	if (ids.length > 0) return ok(ids);
 	if (exchange.kind === 'reply' && exchange.status === 404) {
 		return failInput(
-			'The platform has no list of models at the "Models Path" of the credential',
+			"The platform has no list of models at the 'Models Path' of the credential",
 			`Correct the path in the credential, or ${BY_ID}. The URL was ${originOf(url)}${new URL(url).pathname}.`,
 		);
 	}
 	const outcome = classify(exchange);
 	if (outcome.kind === 'answered' || (outcome.kind === 'unclear' && isGood)) {
-		return failInput('The platform lists no models', `Check "Models Path" in the credential, or ${BY_ID}.`);
+		return failInput('The platform lists no models', `Check 'Models Path' in the credential, or ${BY_ID}.`);
 	}
 	const facts = { purpose: 'list the models', repeatability: 'read', baseUrl: url, tries: 1 } as const;
 	return fail(explainCall(outcome, { ...facts, redact }, ADVICE));

@@ -97,9 +97,9 @@ export function readWish(
 	parameter: (name: string, fallback: string) => unknown,
 	split: boolean,
 ): Result<ReasoningWish> {
-	const choice = readChoice('"Reasoning"', CHOICES, parameter('reasoning', ''));
+	const choice = readChoice("'Reasoning'", CHOICES, parameter('reasoning', ''));
 	if (!choice.ok) return choice;
-	const control = readChoice('"Reasoning Control"', ['auto', ...CONTROLS], parameter('reasoningControl', ''));
+	const control = readChoice("'Reasoning Control'", ['auto', ...CONTROLS], parameter('reasoningControl', ''));
 	if (!control.ok) return control;
 	const field = parameter('model', '');
 	// The field is a resource locator, unless an expression returned its whole value as text.
@@ -111,19 +111,19 @@ export function readWish(
 const REFUSALS = {
 	thinking: [
 		'The reasoning of $model can be switched on, but not off',
-		'The only documented value of its "thinking" switch is "enabled". Set "Reasoning" to Default, or choose another model.',
+		'The only documented value of its "thinking" switch is "enabled". Set \'Reasoning\' to Default, or choose another model.',
 	],
 	always: [
 		'$model always reasons; its reasoning cannot be switched off',
-		'Set "Reasoning" to Default or On, or choose another model.',
+		"Set 'Reasoning' to Default or On, or choose another model.",
 	],
 	none: [
 		'$model has no reasoning switch',
-		'Set "Reasoning" to Default, or choose another model or another "Reasoning Control".',
+		"Set 'Reasoning' to Default, or choose another model or another 'Reasoning Control'.",
 	],
 	unknown: [
 		'The node does not know how to switch the reasoning of $model on or off',
-		'Choose the switch of the model under "Reasoning Control", or set "Reasoning" to Default.',
+		"Choose the switch of the model under 'Reasoning Control', or set 'Reasoning' to Default.",
 	],
 } as const;
 
@@ -153,15 +153,15 @@ export function reasoningFields({ model, choice, control, split }: ReasoningWish
 	if (!model) {
 		return failInput(
 			'No model is chosen',
-			'Choose one under "Model", or enter its ID as the platform lists it.',
+			"Choose one under 'Model', or enter its ID as the platform lists it.",
 		);
 	}
 	const row = reasoningModel(model);
 	const name = `"${excerpt(model, 80)}"`;
 	if (split && row && !row.split && control === 'auto') {
 		return failInput(
-			`${name} does not support "Separate Reasoning"`,
-			'Turn off "Separate Reasoning": the reasoning has a separate field in the output anyway.',
+			`${name} does not support 'Separate Reasoning'`,
+			"Turn off 'Separate Reasoning': the reasoning has a separate field in the output anyway.",
 		);
 	}
 	const ofSplit: JsonObject = split ? { reasoning_split: true } : {};

@@ -171,7 +171,7 @@ export class DailyLimit {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option, most, unit, scope: `a day for ${ownerName}`, taken }),
-			advice: `Nothing was sent for this item. Raise "${option}" under "Cost and Speed", or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
+			advice: `Nothing was sent for this item. Raise '${option}' under 'Cost and Speed', or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};
 	}
@@ -179,9 +179,9 @@ export class DailyLimit {
 
 /** If usage cannot be counted, or what is about to be used cannot be recorded, nothing is sent. */
 export function notCounted(failure: Failure, option: string): Failure {
-	const remedy = `If you cannot use Data Tables, remove "${option}" under "Cost and Speed".`;
+	const remedy = `If you cannot use Data Tables, remove '${option}' under 'Cost and Speed'.`;
 	return {
 		...failure,
-		advice: `Nothing was sent, because the count for "${option}" is kept in Data Tables. ${orWithout(failure, remedy)}`,
+		advice: `Nothing was sent, because the count for '${option}' is kept in Data Tables. ${orWithout(failure, remedy)}`,
 	};
 }

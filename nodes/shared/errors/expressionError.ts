@@ -28,7 +28,7 @@ export function explainExpressionError(error: unknown): Failure {
 	if (error instanceof RangeError && /call stack/i.test(error.message)) {
 		return badInput(
 			'A value of this item is nested too deeply',
-			'Pass on only the fields that are needed, with an "Edit Fields" node before this one. Nothing was sent for this item.',
+			"Pass on only the fields that are needed, with an 'Edit Fields' node before this one. Nothing was sent for this item.",
 		);
 	}
 	if (error instanceof Error && OWN_MISTAKES.has(error.name)) {
@@ -42,7 +42,7 @@ export function explainExpressionError(error: unknown): Failure {
 	const plain = textOf(member(error, 'description')).replace(/<\/?strong>/g, '');
 	const explained = plain && `${excerpt(plain, 300)} `;
 	return badInput(
-		`n8n could not read ${parameter ? `"${parameter}"` : 'the fields'} for this item: ${wordsOfError(error)}`,
+		`n8n could not read ${parameter ? `'${parameter}'` : 'the fields'} for this item: ${wordsOfError(error)}`,
 		`${explained}Check the expressions in the node's fields. Nothing was sent for this item.`,
 	);
 }

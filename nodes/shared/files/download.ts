@@ -76,19 +76,19 @@ const NOT_A_LINK = badInput(
 function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number): DownloadFailure {
 	const why =
 		kind === 'tooLarge'
-			? `it is larger than the ${megabytes(maxBytes)} MB that "Max File Size (MB)" in the node allows`
+			? `it is larger than the ${megabytes(maxBytes)} MB that 'Max File Size (MB)' in the node allows`
 			: reason;
 	return {
 		kind: 'file',
 		message: `The file at ${host} could not be downloaded: ${why}`,
-		advice: ADVICE[kind] ?? 'Download it later with the "Download" operation and the link.',
+		advice: ADVICE[kind] ?? "Download it later with the 'Download' operation and the link.",
 		expired: kind === 'expired',
 	};
 }
 
 const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
-	expired: 'The link may have expired. Use the "Get" operation for fresh links.',
-	tooLarge: 'Raise "Max File Size (MB)", or use the "Download" operation with the link and a larger limit.',
+	expired: "The link may have expired. Use the 'Get' operation for fresh links.",
+	tooLarge: "Raise 'Max File Size (MB)', or use the 'Download' operation with the link and a larger limit.",
 	forbidden: ALLOW_HOST,
 };
 

@@ -39,7 +39,7 @@ const ADDRESS =
 	/^[\d.]+$|^\[|^(?:ip6-)?(?:localhost|loopback)\d*\.?$|(?:^|\.)localhost(?:\.localdomain)?\d*\.?$/;
 
 export const ALLOW_HOST =
-	'If your files are there, add the host to "File Hosts" in the FlowPlatform API credential, under "Show Expert Fields".';
+	"If your files are there, add the host to 'File Hosts' in the FlowPlatform API credential, under 'Show Expert Fields'.";
 
 /** @param hostname from the URL parser, which has normalized decimal, octal and hex spellings */
 export function networkOf(hostname: string): Network {

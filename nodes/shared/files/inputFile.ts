@@ -150,7 +150,7 @@ function inputFile(bytes: Uint8Array, name: string, mimeType: string): InputFile
 export function tooLarge(what: string, maxBytes: number, sizeOption = 'Max File Size (MB)'): Failure {
 	return badInput(
 		`The file (${excerpt(what, 80)}) is larger than ${megabytes(maxBytes)} MB`,
-		`Make it smaller, or raise "${sizeOption}" in the node.`,
+		`Make it smaller, or raise '${sizeOption}' in the node.`,
 		{ maxBytes },
 	);
 }

@@ -19,7 +19,7 @@ export function readExtraBody(
 		typeof value === 'string' ? excessIn(value) !== '' : isJsonObject(value) && isTooDeep(value);
 	if (!isJsonObject(parsed) || isTooLarge) {
 		return failInput(
-			`"Extra Body" is ${isTooLarge ? 'too large or nested too deeply' : 'not a JSON object'}`,
+			`'Extra Body' is ${isTooLarge ? 'too large or nested too deeply' : 'not a JSON object'}`,
 			`Enter fields and values, e.g. ${example}, or leave it empty.`,
 		);
 	}
@@ -28,8 +28,8 @@ export function readExtraBody(
 	for (const name of Object.keys(parsed)) {
 		const owner = setBy(name);
 		if (owner === undefined) continue;
-		const message = `"Extra Body" sets "${excerpt(name, 60)}", which ${owner} already sets`;
-		return failInput(message, `Remove "${excerpt(name, 60)}" from "Extra Body".`);
+		const message = `'Extra Body' sets "${excerpt(name, 60)}", which ${owner} already sets`;
+		return failInput(message, `Remove "${excerpt(name, 60)}" from 'Extra Body'.`);
 	}
 	return ok(parsed);
 }

@@ -166,7 +166,7 @@ export function checkEntered<F extends Named<F, OptionField>, G extends Named<G,
 		const read = field.type === 'number' ? readNumber(field, raw) : checkChoice(field, raw);
 		if (!read.ok) {
 			complaints.push(read.failure);
-			locations.add(name in options ? `under "${groupOf(name)}"` : `in the field "${field.displayName}"`);
+			locations.add(name in options ? `under '${groupOf(name)}'` : `in the field '${field.displayName}'`);
 		} else if (read.value !== undefined) {
 			// Callers round down, but a fraction of a budget must not become 0 either.
 			entered.set(name, isBudget && read.value > 0 ? Math.max(1, read.value) : read.value);
@@ -187,12 +187,12 @@ function readNumber({ displayName, typeOptions }: NumberField, given: unknown): 
 	const { minValue, maxValue } = typeOptions;
 	const value = numberOf(given);
 	if (value !== undefined && value >= minValue && value <= maxValue) return ok(value);
-	return fail(`"${displayName}" must be a number from ${minValue} to ${maxValue}`);
+	return fail(`'${displayName}' must be a number from ${minValue} to ${maxValue}`);
 }
 
 function checkChoice({ displayName, type, options = [] }: OtherField, given: unknown) {
 	const choices =
 		type === 'options' ? options.flatMap((one) => ('value' in one ? [String(one.value)] : [])) : [];
 	const isKnown = choices.length === 0 || choices.some((one) => one === given);
-	return isKnown ? ok(undefined) : fail(mustBeOneOf(`"${displayName}"`, choices));
+	return isKnown ? ok(undefined) : fail(mustBeOneOf(`'${displayName}'`, choices));
 }

@@ -56,14 +56,14 @@ export function refuseLossyJson(fieldLabel: string, value: unknown): Failure | u
 	const repeated = typeof value === 'string' ? repeatedKey(value) : undefined;
 	if (repeated) {
 		return badInput(
-			`"${fieldLabel}" has an object that contains the key "${excerpt(repeated.key, 60)}" twice`,
+			`'${fieldLabel}' has an object that contains the key "${excerpt(repeated.key, 60)}" twice`,
 			'Only the last value would be sent: remove or rename one of the two.',
 		);
 	}
 	const lost = lostDigits(value);
 	if (lost === undefined) return undefined;
 	return badInput(
-		`"${fieldLabel}" contains the number ${excerpt(lost, 40)}, which would lose digits`,
+		`'${fieldLabel}' contains the number ${excerpt(lost, 40)}, which would lose digits`,
 		`Enter a number up to ${Number.MAX_SAFE_INTEGER}, or put the number in quotation marks if it may be text.`,
 	);
 }
@@ -81,7 +81,7 @@ export function refuseRounded(fieldLabel: string, value: unknown): Failure | und
 	const [rounded] = typeof value === 'string' ? [] : longIntegers(jsonText(value) ?? '');
 	if (rounded === undefined) return undefined;
 	return badInput(
-		`"${fieldLabel}" contains ${rounded}, which ${ROUNDED}`,
+		`'${fieldLabel}' contains ${rounded}, which ${ROUNDED}`,
 		'Have the previous node pass it as text: in JSON, put it in quotation marks.',
 	);
 }

@@ -36,7 +36,7 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 	const files = readFileHosts(textOf(credential.fileHosts));
 	if ('wrong' in files) {
 		return failInput(
-			`"File Hosts" in the credential contains "${excerpt(files.wrong, 60)}", which is not a host`,
+			`'File Hosts' in the credential contains "${excerpt(files.wrong, 60)}", which is not a host`,
 			'Enter names or IP addresses, with or without a port, separated by commas, such as 10.0.0.5 or minio.internal:9000.',
 		);
 	}

@@ -16,13 +16,13 @@ export interface SpentBudget {
 export function budgetSpent(budget: SpentBudget): string {
 	const { option, most, unit, scope, taken } = budget;
 	const allowed = `${most} ${most === 1 ? unit.slice(0, -1) : unit}`;
-	return `"${option}" allows ${allowed} ${scope}; used so far: ${taken}`;
+	return `'${option}' allows ${allowed} ${scope}; used so far: ${taken}`;
 }
 
 /** Says that the budget counts no tokens where none were reported; empty if all were reported. */
 export function unreportedTokens(count: number, what: string, option: string, remedy: string): string {
 	if (count === 0) return '';
-	return `${count} ${what} reported no tokens, so "${option}" counts none for them. ${remedy}`;
+	return `${count} ${what} reported no tokens, so '${option}' counts none for them. ${remedy}`;
 }
 
 const TOTALS = ['total_tokens', 'totalTokens'];

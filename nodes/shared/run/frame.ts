@@ -70,7 +70,7 @@ export async function inRunFrame<T>(
 export function overBudget(count: number, most: number, what: string, option: string): Failure | undefined {
 	if (most <= 0 || count <= most) return undefined;
 	return badInput(
-		`This run would ${what}, more than the ${most} that "${option}" allows`,
-		`Nothing was sent. Send fewer items, or raise "${option}" under "Cost and Speed".`,
+		`This run would ${what}, more than the ${most} that '${option}' allows`,
+		`Nothing was sent. Send fewer items, or raise '${option}' under 'Cost and Speed'.`,
 	);
 }

@@ -68,7 +68,7 @@ function findExport(object: JsonObject): Result<JsonObject> {
 	if (!isView(only)) return refuseUnnamed(only) ?? ok(only);
 	return refuse(
 		'is a parameter view, not an API-format export',
-		`Paste it into "Parameter View". ${HOW_TO_EXPORT}`,
+		`Paste it into 'Parameter View'. ${HOW_TO_EXPORT}`,
 	);
 }
 
@@ -85,7 +85,7 @@ function refuseUnnamed(exported: JsonObject): Result<never> | undefined {
 }
 
 function refuse(what: string, advice: string): Result<never> {
-	return failInput(`"${FIELD}" ${what}`, advice);
+	return failInput(`'${FIELD}' ${what}`, advice);
 }
 
 /** Exports below unknown keys or in lists, as in the replies of an engine. */

@@ -36,8 +36,8 @@ export function readParameterView(source: unknown): Result<ParameterView> {
 		.find(({ size }) => size > 0);
 	if (view || Object.keys(parsed.value).length === 0) return ok(view ?? new Map());
 	return failInput(
-		'"Parameter View" is JSON, but contains no "spec" of any parameter',
-		'Paste the parameter view from the platform\'s console here, and the workflow\'s API-format export into "Workflow Definition".',
+		'\'Parameter View\' is JSON, but contains no "spec" of any parameter',
+		"Paste the parameter view from the platform's console here, and the workflow's API-format export into 'Workflow Definition'.",
 	);
 }
 

@@ -8,7 +8,7 @@ export function readPastedObject(fieldLabel: string, source: unknown, advice: st
 	const value = read.ok ? onlyOne(read.value) : undefined;
 	if (isJsonObject(value)) return ok(value);
 	const why = read.ok ? 'is not a JSON object' : `is not valid JSON${read.failure && `: ${read.failure}`}`;
-	return failInput(`"${fieldLabel}" ${why}`, advice);
+	return failInput(`'${fieldLabel}' ${why}`, advice);
 }
 
 /**

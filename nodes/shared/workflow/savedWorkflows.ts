@@ -18,7 +18,7 @@ export type SavedWorkflows = ReadonlyMap<string, Result<WorkflowSource>>;
 /** Marks the name of a saved workflow, in place of an ID. */
 export const SAVED_PREFIX = 'saved:';
 
-const FIELD = '"Saved Workflows" in the credential';
+const FIELD = "'Saved Workflows' in the credential";
 const LOOKS_LIKE = 'It should look like {"Portrait": {"workflowId": "wf_8c1f0a", "definition": {…}}}.';
 
 /** Reads the list of a credential, which may be JSON text, an object or nothing. */
@@ -112,8 +112,8 @@ export function findWorkflow(
 	return failInput(
 		`The account has no saved workflow "${excerpt(name, 60)}"`,
 		names
-			? `Choose another one in "Workflow"; the account has: ${excerpt(names, 400)}. Nothing was submitted for this item.`
-			: '"Saved Workflows" in the credential is empty: fill it in, or choose the workflow by its ID. Nothing was submitted for this item.',
+			? `Choose another one in 'Workflow'; the account has: ${excerpt(names, 400)}. Nothing was submitted for this item.`
+			: "'Saved Workflows' in the credential is empty: fill it in, or choose the workflow by its ID. Nothing was submitted for this item.",
 	);
 }
 
@@ -123,7 +123,7 @@ export function namingEntry<T>({ savedAs }: WorkflowSource, read: Result<T>): Re
 	return fail({
 		...read.failure,
 		message: `${inEntry(savedAs)}: ${read.failure.message}`,
-		advice: `${read.failure.advice} "Workflow" > "Save" replaces what is saved under the name.`,
+		advice: `${read.failure.advice} 'Workflow' > 'Save' replaces what is saved under the name.`,
 	});
 }
 

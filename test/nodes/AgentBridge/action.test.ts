@@ -166,16 +166,16 @@ describe('request', () => {
 	});
 
 	test.each([
-		[{ frame: '{}' }, '"Frame" is empty'],
-		[{ timeoutSeconds: '={{ "soon" }}' }, '"Timeout (Seconds)" must be a number'],
-		[{ frame: '[1]' }, '"Frame" is not a JSON object'],
+		[{ frame: '{}' }, "'Frame' is empty"],
+		[{ timeoutSeconds: '={{ "soon" }}' }, "'Timeout (Seconds)' must be a number"],
+		[{ frame: '[1]' }, "'Frame' is not a JSON object"],
 		[{ correlationPath: '', replyPath: '', eventFilter: '' }, 'cannot tell which frame is the reply'],
-		[{ correlationPath: '' }, '"ID to Repeat" is not'],
+		[{ correlationPath: '' }, "'ID to Repeat' is not"],
 		[{ correlationPath: 'type.id' }, 'cannot hold an ID'],
-		[{ correlationPath: 'message-id' }, '"ID to Repeat" is not a valid path: "message-id"'],
+		[{ correlationPath: 'message-id' }, '\'ID to Repeat\' is not a valid path: "message-id"'],
 		[{ frame: '{"id": {"of": 7}}' }, 'contains an object or an array at "id", which no reply can repeat'],
 		[{ authMode: 'inFrame', authFrame: '{}' }, 'no placeholder for the token'],
-		[{ frame: '={{ { user: 2 ** 60 } }}' }, '"Frame" contains 1152921504606847000'],
+		[{ frame: '={{ { user: 2 ** 60 } }}' }, "'Frame' contains 1152921504606847000"],
 		[{ frame: '{"user": 12345678901234567891}' }, 'when an ID is added'],
 	])('%j is refused, and nothing is sent', async (parameters, said) => {
 		const run = await stage.run(texts('hello'), parameters);
@@ -220,7 +220,7 @@ describe('Retry On Fail', () => {
 			},
 			RETRY,
 		);
-		expect(run.error?.message).toContain('"Frame" is not a JSON object');
+		expect(run.error?.message).toContain("'Frame' is not a JSON object");
 		expect(bridge().received).toHaveLength(1);
 	});
 });
@@ -255,7 +255,7 @@ describe('send', () => {
 			CONTINUE,
 		);
 		expect(jsonOf(run, 0)).toHaveLength(2);
-		expect(jsonOf(run, 1)).toMatchObject([{ error: '"Frame" is not a JSON object' }]);
+		expect(jsonOf(run, 1)).toMatchObject([{ error: "'Frame' is not a JSON object" }]);
 		expect(bridge().received).toHaveLength(2);
 	});
 });
@@ -312,5 +312,5 @@ test('as a tool of an agent, the node returns the reply as text, and its error c
 	expect(JSON.stringify(run.output('Agent'))).toContain('Agent: hello');
 	expect(JSON.stringify(run.output('Agent'))).not.toContain('elapsedMs');
 	const late = await tool({ frame: '{"type":"message","text":"[silent]"}', timeoutSeconds: 1 });
-	expect(JSON.stringify([late.output('Agent'), late.error])).toContain('Check \\"ID in Reply');
+	expect(JSON.stringify([late.output('Agent'), late.error])).toContain("Check 'ID in Reply'");
 });

@@ -77,10 +77,10 @@ test('Stop ends the test at once and closes the connection', async () => {
 });
 
 test.each([
-	[{ eventPath: '', eventFilter: 'message' }, '"Event Path" is empty'],
+	[{ eventPath: '', eventFilter: 'message' }, "'Event Path' is empty"],
 	[{ authMode: 'inFrame', authFrame: '{"type":"auth"}' }, 'no placeholder for the token'],
-	[{ options: { heartbeatFrame: 'ping' } }, '"Heartbeat Frame" is not a JSON object'],
-	[{ options: { heartbeatFrame: '{"a":1}', heartbeatSeconds: 0 } }, '"Heartbeat Interval (Seconds)" must be'],
+	[{ options: { heartbeatFrame: 'ping' } }, "'Heartbeat Frame' is not a JSON object"],
+	[{ options: { heartbeatFrame: '{"a":1}', heartbeatSeconds: 0 } }, "'Heartbeat Interval (Seconds)' must be"],
 ])('refuses %j before opening a connection', async (parameters, said) => {
 	const run = await stage.test(parameters);
 	expect(run.error?.message).toContain(said);

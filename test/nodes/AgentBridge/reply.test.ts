@@ -277,7 +277,7 @@ describe('no reply is sent', () => {
 		[{ t: 'x'.repeat(16_000_000) }, 'larger than 16 million', { frame: { template: '{"t":"$json.t"}' } }],
 		[
 			{},
-			'no text or number at the path in "ID to Repeat"',
+			"no text or number at the path in 'ID to Repeat'",
 			{ frame: { template: '{"t":"$json"}', correlationPath: 'conversation_id' } },
 		],
 	])('if it would be invalid: %#', async (fields, said, reply) => {
@@ -362,10 +362,10 @@ describe('a connection that is down when the execution ends', () => {
 
 describe('a reply that is refused before a connection is opened', () => {
 	test.each([
-		[{}, '"Reply" has no frame, so nothing would be sent'],
+		[{}, "'Reply' has no frame, so nothing would be sent"],
 		[{ frame: { template: '{"text": "$nobody"}' } }, 'unknown placeholder: $nobody'],
-		[{ frame: { template: 'text' } }, '"Reply Frame" is not a JSON object'],
-		[{ frame: { template: '{}' } }, '"Reply Frame" is not a JSON object'],
+		[{ frame: { template: 'text' } }, "'Reply Frame' is not a JSON object"],
+		[{ frame: { template: '{}' } }, "'Reply Frame' is not a JSON object"],
 		[{ frame: { template: '{"n": 12345678901234567890}' } }, 'would lose digits'],
 		[{ frame: { template: '{"a": 1}', replyPath: 'a.b' } }, 'cannot hold a value at "a.b"'],
 	])('%j', async (reply, said) => {

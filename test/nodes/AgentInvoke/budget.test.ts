@@ -28,12 +28,12 @@ describe('a daily limit', () => {
 		expect(messages(first)).toEqual([
 			'answered',
 			'answered',
-			expect.stringContaining('"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2'),
+			expect.stringContaining('\'Limit per Day\' allows 2 turns a day for the key "anna"; used so far: 2'),
 			'answered',
 		]);
 		const over = first.jsons()[2]!;
 		expect(over.message).toMatch(
-			/Raise "Limit per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on/,
+			/Raise 'Limit per Day' under 'Cost and Speed', or run the item again from \d{4}-\d\d-\d\d on/,
 		);
 		expect(over.details).toMatchObject({ kind: 'notSubmitted', budget: { most: 2, used: 2 } });
 		expect(stage.platform.books().requests.invoke).toBe(3);
@@ -58,7 +58,7 @@ describe('a daily limit', () => {
 		expect(Number(rows()[0]!.tokens)).toBeGreaterThanOrEqual(3);
 		const run = await stage.run([said('more')], withBudget({ unit: 'tokens', most: 3 }));
 		expect(run.error?.message).toMatch(
-			/"Limit per Day" allows 3 tokens a day for the key "anna"; used so far: \d+/,
+			/'Limit per Day' allows 3 tokens a day for the key "anna"; used so far: \d+/,
 		);
 		expect(stage.platform.books().invocations).toHaveLength(1);
 	});
@@ -69,7 +69,7 @@ describe('a daily limit', () => {
 		const run = await stage.run([said('hi')], parameters);
 		const again = await stage.harness.retry(run, stage.workflow(parameters));
 		expect(again.error?.message).toMatch(
-			/^The agent may have run for this item in an earlier try\. This try did not ask it: "Limit per Day" allows 1 turn a day/,
+			/^The agent may have run for this item in an earlier try\. This try did not ask it: 'Limit per Day' allows 1 turn a day/,
 		);
 		expect(stage.platform.books().requests.invoke).toBe(1);
 	});
@@ -78,7 +78,7 @@ describe('a daily limit', () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter', match: 'cut off' });
 		const items = [said('[refuse: no]'), said('cut off'), said('[fail: x]'), said('late')];
 		const run = await stage.run(items, withBudget({}, { concurrency: 1, retries: 0 }), CONTINUE);
-		expect(messages(run)[3]).toContain('"Limit per Day"');
+		expect(messages(run)[3]).toContain("'Limit per Day'");
 		expect(stage.platform.books().invocations).toHaveLength(2);
 	});
 
@@ -87,7 +87,7 @@ describe('a daily limit', () => {
 		await stage.run([said('order 1'), said('order 2')], withBudget({}, options));
 		const run = await stage.run([said('order 1'), said('order 3')], withBudget({}, options), CONTINUE);
 		expect(run.jsons()[0]!).toMatchObject({ replayed: true });
-		expect(messages(run)[1]).toContain('"Limit per Day"');
+		expect(messages(run)[1]).toContain("'Limit per Day'");
 		expect(outcomes()).toEqual(['answered', 'answered', 'replayed']);
 		// The idempotency key was released, because nothing was sent with it.
 		const raised = await stage.run([said('order 3')], withBudget({ most: 3 }, options));
@@ -104,7 +104,7 @@ describe('a daily limit', () => {
 		expect(runs.filter(({ status }) => status === 'success').length).toBeLessThanOrEqual(10);
 		const late = await stage.run([said('c')], withBudget({ per: 'node', most: 20 }));
 		expect(late.error?.message).toContain('used so far: 20');
-		expect(late.error?.description).toContain('Raise "Limit per Day"');
+		expect(late.error?.description).toContain("Raise 'Limit per Day'");
 	});
 
 	test("counts an answer to an interrupt for its session's key, or for the session if it has none", async () => {
@@ -116,13 +116,13 @@ describe('a daily limit', () => {
 		expect(rows()).toMatchObject([{ kind: 'message' }, { kind: 'result', sessionKey: 'anna' }]);
 		const over = await resume(second.jsons(1)[0]!, '2');
 		expect(over.error?.message).toContain(
-			'"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
+			'\'Limit per Day\' allows 2 turns a day for the key "anna"; used so far: 2',
 		);
 		const keyless = await stage.run([asked], { ...withBudget({}), sessionMode: 'new' });
 		const third = await resume(keyless.jsons(1)[0]!, '1');
 		const fourth = await resume(third.jsons(1)[0]!, '2');
 		const last = await resume(fourth.jsons(1)[0]!, '3');
-		expect(last.error?.message).toContain('"Limit per Day" allows 2 turns a day for the session "ses_');
+		expect(last.error?.message).toContain("'Limit per Day' allows 2 turns a day for the session \"ses_");
 	});
 
 	test.each([
@@ -141,7 +141,7 @@ describe('a daily limit', () => {
 		const run = await stage.run([said('hi')], parameters, { executeWorkflow: tables() });
 		expect(run.error?.message).toContain('The Data Table "flow_agent_turns"');
 		expect(run.error?.description).toContain(
-			'Nothing was sent, because the count for "Limit per Day" is kept in Data Tables.',
+			"Nothing was sent, because the count for 'Limit per Day' is kept in Data Tables.",
 		);
 		const items = await stage.run([said('hi')], parameters, { executeWorkflow: tables(), ...CONTINUE });
 		expect(messages(items)).toEqual([expect.stringContaining('The Data Table "flow_agent_turns"')]);
@@ -175,15 +175,15 @@ describe('a daily limit', () => {
 	});
 
 	test.each([
-		[{ budget: {} }, '"Limit per Day" is empty'],
-		[{ budget: { limit: { per: 'key', unit: 'turns', most: 0 } } }, '"Most per Day" must be a number from 1'],
+		[{ budget: {} }, "'Limit per Day' is empty"],
+		[{ budget: { limit: { per: 'key', unit: 'turns', most: 0 } } }, "'Most per Day' must be a number from 1"],
 		[
 			{ budget: { limit: { per: 'key', unit: 'turns', most: 'some' } } },
-			'"Most per Day" must be a number from 1',
+			"'Most per Day' must be a number from 1",
 		],
 		[
 			{ budget: { limit: { per: 'day', unit: 'turns', most: 1 } } },
-			'"Limit per Day" must count per "key" or "node"',
+			'\'Limit per Day\' must count per "key" or "node"',
 		],
 		[{ budget: { limit: { per: 'key', unit: 'euros', most: 1 } } }, 'in "turns" or "tokens"'],
 	])('with invalid settings is refused: %j', async (options, message) => {
@@ -194,7 +194,7 @@ describe('a daily limit', () => {
 
 	test('without an entry is refused, and the error says what to add', async () => {
 		const run = await stage.run([said('hi')], { options: { budget: {} } });
-		expect(run.error?.description).toContain('Add a limit under "Limit per Day"');
+		expect(run.error?.description).toContain("Add a limit under 'Limit per Day'");
 	});
 
 	test('counts days in the time zone of the workflow', async () => {

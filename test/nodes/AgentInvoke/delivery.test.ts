@@ -55,7 +55,7 @@ describe('items', () => {
 
 	test('without Continue On Fail, nothing is sent if one item cannot be sent', async () => {
 		const run = await stage.run(sayings('a', '', 'b'));
-		expect(run.error?.message).toBe('"Message" is empty for this item');
+		expect(run.error?.message).toBe("'Message' is empty for this item");
 		expect(run.error?.context.itemIndex).toBe(1);
 		expect(stage.platform.books().requests.invoke).toBe(0);
 	});
@@ -66,11 +66,11 @@ describe('items', () => {
 		expect(run.items().map(({ json }) => json.answer ?? json.error)).toEqual([
 			'Turn 1: you said "from the chat"',
 			'Turn 1: you said "7"',
-			'"Message" is empty for this item',
+			"'Message' is empty for this item",
 		]);
 		const [chat] = items;
 		const mapped = await stage.run([chat!], { message: '={{ $json.missing }}' }, CONTINUE);
-		expect(mapped.jsons()[0]?.error).toBe('"Message" is empty for this item');
+		expect(mapped.jsons()[0]?.error).toBe("'Message' is empty for this item");
 	});
 
 	test('the failure that ends a run names the sessions of the other items', async () => {
@@ -96,11 +96,11 @@ describe('items', () => {
 	});
 
 	test.each([
-		[{ concurrency: 0 }, '"Concurrency"'],
-		[{ timeoutSeconds: '={{ "soon" }}' }, '"Timeout (Seconds)"'],
-		[{ extraBody: '[1]' }, '"Extra Body" is not a JSON object'],
-		[{ extraBody: '{"message": "other"}' }, '"Extra Body" sets "message"'],
-		[{ extraBody: '{"session_id": "ses_x"}' }, '"Extra Body" sets "session_id"'],
+		[{ concurrency: 0 }, "'Concurrency'"],
+		[{ timeoutSeconds: '={{ "soon" }}' }, "'Timeout (Seconds)'"],
+		[{ extraBody: '[1]' }, "'Extra Body' is not a JSON object"],
+		[{ extraBody: '{"message": "other"}' }, '\'Extra Body\' sets "message"'],
+		[{ extraBody: '{"session_id": "ses_x"}' }, '\'Extra Body\' sets "session_id"'],
 	])('nothing is sent if options are wrong: %j', async (options, said) => {
 		const run = await stage.run(sayings('a'), { options });
 		expect(run.error?.message).toContain(said);
@@ -135,7 +135,7 @@ describe('files', () => {
 	});
 
 	test.each([
-		[{ account: { mediaUploadPath: '' } }, {}, 'no "Media Upload Path"'],
+		[{ account: { mediaUploadPath: '' } }, {}, "no 'Media Upload Path'"],
 		[{}, { options: { maxFileSizeMb: 0.01 } }, 'larger'],
 	])(
 		'a file that cannot be uploaded is reported before anything is sent: %j',
@@ -261,7 +261,7 @@ describe('a deployment with its own field names', () => {
 			{ sessionMode: 'explicit', sessionId },
 			{ account: account() },
 		);
-		expect(run.error?.message).toContain(`"Session ID" is "${sessionId}" for this item`);
+		expect(run.error?.message).toContain(`'Session ID' is "${sessionId}" for this item`);
 		expect(server.requests).toEqual([]);
 	});
 

@@ -79,7 +79,7 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 		const { id } = first.jsons(1)[0]!.session as { id: string };
 		const pending = await toldFor(sayings('hello?'), { sessionMode: 'explicit', sessionId: id });
 		expect(pending.error).toBe('The agent is still waiting for the answer to its interrupt');
-		expect(pending.message).toContain('"Resume Agent"');
+		expect(pending.message).toContain("'Resume Agent'");
 		const unknown = await toldFor(sayings('x'), {
 			...{ operation: 'resume', resumeSessionId: id, interruptId: 'int_nobody', result: 'x' },
 		});
@@ -157,7 +157,7 @@ describe.each(['always200', 'same'] as const)('failures with outer status %s (§
 			{ operation: 'uploadMedia' },
 			{ account: { mediaUploadPath: '/nothing' } },
 		);
-		expect(upload.error?.description).toContain('"Media Upload Path"');
+		expect(upload.error?.description).toContain("'Media Upload Path'");
 	});
 
 	test('a web page instead of an answer', async () => {

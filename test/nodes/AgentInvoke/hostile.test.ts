@@ -50,35 +50,35 @@ describe('IDs that are long numbers', () => {
 	});
 
 	test.each([
-		['a session', { sessionMode: 'explicit', sessionId: '={{ $json.id }}' }, '"Session ID"'],
-		['a session key', { sessionMode: 'mapped', sessionKey: '={{ $json.id }}' }, '"Session Key"'],
+		['a session', { sessionMode: 'explicit', sessionId: '={{ $json.id }}' }, "'Session ID'"],
+		['a session key', { sessionMode: 'mapped', sessionKey: '={{ $json.id }}' }, "'Session Key'"],
 		[
 			'a part of a session key',
 			{ sessionMode: 'mapped', sessionKey: '={{ { a: [$json.id] } }}' },
-			'"Session Key"',
+			"'Session Key'",
 		],
 		[
 			'an idempotency key',
 			{ options: { ...OPTIONS, idempotencyKey: '={{ $json.id }}' } },
-			'"Idempotency Key"',
+			"'Idempotency Key'",
 		],
-		['a message', { message: '={{ $json.id }}' }, '"Message"'],
+		['a message', { message: '={{ $json.id }}' }, "'Message'"],
 		[
 			'a session to resume',
 			{ operation: 'resume', resumeSessionId: '={{ $json.id }}', interruptId: '', result: 'x' },
-			'"Session ID"',
+			"'Session ID'",
 		],
 		[
 			'an interrupt',
 			{ operation: 'resume', resumeSessionId: 's', interruptId: '={{ $json.id }}', result: 'x' },
-			'"Interrupt ID"',
+			"'Interrupt ID'",
 		],
 		[
 			'a result',
 			{ operation: 'resume', resumeSessionId: 's', interruptId: 'i', result: '={{ { order: $json.id } }}' },
-			'"Result"',
+			"'Result'",
 		],
-		['a key to forget', { operation: 'forgetSession', forgetKey: '={{ $json.id }}' }, '"Session Key"'],
+		['a key to forget', { operation: 'forgetSession', forgetKey: '={{ $json.id }}' }, "'Session Key'"],
 	])(
 		'are refused as %s if n8n has rounded them, and the other item continues',
 		async (name, parameters, label) => {
@@ -115,13 +115,13 @@ describe('NaN, which Number() returns for a missing field', () => {
 	const nothing = '={{ Number($json.missing) }}';
 
 	test.each([
-		['a message', { message: nothing }, '"Message" is empty'],
+		['a message', { message: nothing }, "'Message' is empty"],
 		[
 			'an idempotency key',
 			{ options: { ...OPTIONS, idempotencyKey: nothing } },
-			'"Idempotency Key" is empty',
+			"'Idempotency Key' is empty",
 		],
-		['a session ID', { sessionMode: 'explicit', sessionId: nothing }, '"Session ID" is empty'],
+		['a session ID', { sessionMode: 'explicit', sessionId: nothing }, "'Session ID' is empty"],
 	])('is not accepted as %s', async (_name, parameters, said) => {
 		agent.says(envelope({ answer: 'hello', session_id: 's' }));
 		expect(item(await agent.ask(parameters)).error).toContain(said);
@@ -131,7 +131,7 @@ describe('NaN, which Number() returns for a missing field', () => {
 	test.each([nothing, '={{ $json.missing }}', ''])('does not answer an interrupt (%s)', async (result) => {
 		agent.says(envelope({ answer: 'hello', session_id: 's' }));
 		const resume = { operation: 'resume', resumeSessionId: 's', interruptId: 'i' };
-		expect(item(await agent.ask({ ...resume, result })).error).toBe('"Result" is empty for this item');
+		expect(item(await agent.ask({ ...resume, result })).error).toBe("'Result' is empty for this item");
 		expect(agent.calls).toEqual([]);
 		expect(item(await agent.ask({ ...resume, result: '={{ null }}' })).answer).toBe('hello');
 		expect(item(await agent.ask({ ...resume, result: 'null' })).answer).toBe('hello');
@@ -221,7 +221,7 @@ describe('deep nesting', () => {
 
 	test.each([
 		[20_000, 'a message', { message: '={{ $json.deep ?? $json.say }}' }, 'nested too deeply'],
-		[900, 'extra fields', { options: { ...OPTIONS, extraBody: '={{ $json.deep ?? {} }}' } }, '"Extra Body"'],
+		[900, 'extra fields', { options: { ...OPTIONS, extraBody: '={{ $json.deep ?? {} }}' } }, "'Extra Body'"],
 		[
 			900,
 			'extra fields along with an idempotency key',

@@ -30,8 +30,8 @@ test('sends the reason for a decline', async () => {
 });
 
 test.each([
-	['={{ $json.nothing }}', '"Decision" is empty for this item'],
-	["={{ 'declined' }}", '"Decision" must be answer or decline'],
+	['={{ $json.nothing }}', "'Decision' is empty for this item"],
+	["={{ 'declined' }}", "'Decision' must be answer or decline"],
 ])('a decision that is none is not sent as an answer: %s', async (decision, message) => {
 	const tool = await stage.run(sayings('[tool: refund {}]'));
 	const run = await resume(tool, { decision, result: 'x' });
@@ -71,10 +71,10 @@ describe('after a node that passes nothing on, such as Wait', () => {
 
 	test('the message contains an expression that works', async () => {
 		const run = await resumeBehind({}, '[question: sure?]');
-		expect(run.error?.message).toBe('"Session ID" is empty for this item');
+		expect(run.error?.message).toBe("'Session ID' is empty for this item");
 		expect(run.error?.description).toContain(`refer to it: ${OF_ASKED}.session.id }}.`);
 		const half = await resumeBehind({ resumeSessionId: BY_NAME.resumeSessionId }, '[question: sure?]');
-		expect(half.error?.message).toBe('"Interrupt ID" is empty for this item');
+		expect(half.error?.message).toBe("'Interrupt ID' is empty for this item");
 		expect(half.error?.description).toContain(`refer to it: ${OF_ASKED}.interrupt.id }}.`);
 		stage.reset();
 		const whole = await resumeBehind(BY_NAME, '[question: sure?]');
@@ -112,7 +112,7 @@ test.each([
 		sayings(say),
 	);
 	expect(run.error?.message).toBe(
-		`The agent has interrupted ${maxInterrupts + 1} times in this step, but "Max Interrupts" allows ${maxInterrupts}`,
+		`The agent has interrupted ${maxInterrupts + 1} times in this step, but 'Max Interrupts' allows ${maxInterrupts}`,
 	);
 	expect(stage.platform.books().invocations).toHaveLength(1 + resumes);
 });
@@ -140,7 +140,7 @@ describe('as a tool of an agent', () => {
 
 	test('returns the advice for a failure, and says whom it is for', async () => {
 		expect(await asTool({ message: '' })).toMatch(
-			/"Message" is empty for this item\. \(For the operator of this workflow, not for the user: Enter a message/,
+			/'Message' is empty for this item\. \(For the operator of this workflow, not for the user: Enter a message/,
 		);
 	});
 

@@ -353,7 +353,7 @@ describe('with an idempotency key', () => {
 
 	test('nothing is sent without a key or a table, or if the table is full', async () => {
 		const empty = await stage.run([asked('x', '')], KEYED);
-		expect(empty.error?.message).toContain('"Idempotency Key" is empty');
+		expect(empty.error?.message).toContain("'Idempotency Key' is empty");
 		const none = await stage.run([asked()], KEYED, { executeWorkflow: noDataTables });
 		expect(none.error?.message).toContain('no Data Tables');
 		stage.tables.before = (operation) => {

@@ -240,7 +240,7 @@ test('Forget Session makes the next message start a new session', async () => {
 		{ source: 'mapped' },
 	]);
 	const empty = await stage.run([said('')], forget);
-	expect(empty.error?.message).toContain('"Session Key" is empty');
+	expect(empty.error?.message).toContain("'Session Key' is empty");
 });
 
 test('explicit and new sessions need no table', async () => {
@@ -249,7 +249,7 @@ test('explicit and new sessions need no table', async () => {
 	const second = await stage.run([said('', '[recall]')], { sessionMode: 'explicit', sessionId: id });
 	expect(sessionsOf(second)).toEqual([{ key: '', id, source: 'explicit' }]);
 	const none = await stage.run([said('')], { sessionMode: 'explicit', sessionId: '' });
-	expect(none.error?.message).toContain('"Session ID" is empty');
+	expect(none.error?.message).toContain("'Session ID' is empty");
 	expect(stage.tables.operations).toEqual([]);
 });
 
@@ -262,7 +262,7 @@ test.each([MAPPED, { operation: 'forgetSession', forgetKey: '={{ $json.key }}' }
 		expect(items.jsons()[0]?.error).toContain('no Data Tables');
 		expect(stage.platform.books().requests.invoke).toBe(0);
 		if ('operation' in parameters) return;
-		expect(run.error?.description).toMatch(/Nothing was sent\..*"By ID" or "New Each Time"/);
+		expect(run.error?.description).toMatch(/Nothing was sent\..*'By ID' or 'New Each Time'/);
 	},
 );
 

@@ -39,7 +39,7 @@ test('several interrupts are listed and answered one by one, in a session whose 
 		interrupts: [{ id: 'i1' }, { id: 'i2', kind: 'question', question: 'Which colour?' }],
 		session: { id: '7300000000000000017' },
 	});
-	expect(run.hints()).toEqual([expect.stringContaining('Answer each one with "Resume Agent"')]);
+	expect(run.hints()).toEqual([expect.stringContaining("Answer each one with 'Resume Agent'")]);
 	agent.says(envelope({ interrupt: asked[1], session_id: 's' }));
 	const resume = {
 		operation: 'resume',

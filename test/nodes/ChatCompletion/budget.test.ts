@@ -26,7 +26,7 @@ test.each([true, false])('sends no item once the budget is used (stream: %s)', a
 	const output = run.jsons();
 	expect(output.map(({ error }) => error === undefined)).toEqual([true, true, false, false]);
 	expect(output[2]).toEqual({
-		error: `"Token Budget" allows ${each + 1} tokens a run; used so far: ${2 * each}`,
+		error: `'Token Budget' allows ${each + 1} tokens a run; used so far: ${2 * each}`,
 		message: expect.stringContaining('Nothing was sent for this item'),
 		details: {
 			kind: 'notSubmitted',
@@ -41,7 +41,7 @@ test('without Continue On Fail, the run fails at the first item not sent, and sa
 	const options = { concurrency: 1, tokenBudget: each };
 	const run = await stage.run(sayings(SAY, SAY, SAY), { options });
 	expect(asked()).toBe(1);
-	expect(run.error?.message).toMatch(/^"Token Budget" allows/);
+	expect(run.error?.message).toMatch(/^'Token Budget' allows/);
 	expect(run.error).toMatchObject({ context: { itemIndex: 1 } });
 	expect(run.error?.description).toContain('1 other item(s) were answered: a retry of this execution');
 });
@@ -95,7 +95,7 @@ test('counts an answer that is not the requested JSON, because it is paid for', 
 	expect(asked()).toBe(1);
 	expect(run.jsons().map(({ error }) => error)).toEqual([
 		expect.stringMatching(/^The answer is not the JSON/),
-		expect.stringMatching(/^"Token Budget" allows 1 token a run/),
+		expect.stringMatching(/^'Token Budget' allows 1 token a run/),
 	]);
 });
 

@@ -45,7 +45,7 @@ test('stops trying at the timeout of the answer, and says why', async () => {
 	const watch = stopwatch();
 	const run = await stage.run(sayings('x'), { options: { timeoutSeconds: 2 } });
 	expect(run.error?.message).toContain('The platform is not accepting more requests');
-	expect(run.error?.description).toContain('Lower "Concurrency"');
+	expect(run.error?.description).toContain("Lower 'Concurrency'");
 	expect(watch.stop()).toBeLessThan(2_000);
 });
 

@@ -48,7 +48,7 @@ test('sends a date from an expression as its text', async () => {
 
 test('refuses a response format that does not exist, and sends numbers as stop sequences', async () => {
 	const wrong = await stage.run(sayings('hi'), { responseFormat: "={{ 'json' }}" });
-	expect(wrong.error?.message).toBe('"Response Format" must be text, jsonObject or jsonSchema');
+	expect(wrong.error?.message).toBe("'Response Format' must be text, jsonObject or jsonSchema");
 	await stage.run(sayings('hi'), { options: { stop: '={{ [4, "x"] }}' } });
 	expect(stage.platform.books().chats.map(({ body }) => body.stop)).toEqual([['4', 'x']]);
 });

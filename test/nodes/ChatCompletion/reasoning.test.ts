@@ -87,7 +87,7 @@ test.each([
 	[
 		'family_a-v3.2',
 		{ reasoning: 'default', options: { reasoningSplit: true } },
-		'does not support "Separate Reasoning"',
+		"does not support 'Separate Reasoning'",
 	],
 	["={{ '' }}", { reasoning: 'default' }, 'No model is chosen'],
 ])('refuses before the call: %s %j', async (id, parameters, said) => {

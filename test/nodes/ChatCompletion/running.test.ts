@@ -80,7 +80,7 @@ test('silence ends the wait and closes the connection', async () => {
 		options: { idleTimeoutSeconds: 1 },
 	});
 	expect(run.error?.message).toBe('The answer broke off after 11 characters: the connection went silent');
-	expect(run.error?.description).toContain('Raise "Idle Timeout (Seconds)"');
+	expect(run.error?.description).toContain("Raise 'Idle Timeout (Seconds)'");
 	while (!stage.platform.books().chats[0]?.hungUpAt) await new Promise((resolve) => setTimeout(resolve, 5));
 });
 
@@ -164,9 +164,9 @@ test.each([
 		{},
 		/^Message 1: An image is larger than 0.01 MB$/,
 	],
-	[{}, { extraBody: '{"model":"x"}' }, /^"Extra Body" sets "model"/],
-	[{}, { temperature: 9 }, /^"Temperature" must be a number from 0 to 2$/],
-	[{}, { temperature: '={{ [] }}' }, /^"Temperature" must be a number/],
+	[{}, { extraBody: '{"model":"x"}' }, /^'Extra Body' sets "model"/],
+	[{}, { temperature: 9 }, /^'Temperature' must be a number from 0 to 2$/],
+	[{}, { temperature: '={{ [] }}' }, /^'Temperature' must be a number/],
 ])('refuses an invalid message before sending anything: %#', async (image, options, message) => {
 	const big = Buffer.concat([PIXEL, Buffer.alloc(20_000)]);
 	const binary = {

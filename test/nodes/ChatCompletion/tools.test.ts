@@ -48,13 +48,13 @@ test.each<[INodeParameters, unknown]>([
 });
 
 test.each(['tools', 'tool_choice'])(
-	'refuses "%s" in "Extra Body" if rows or an option set it',
+	'refuses "%s" in \'Extra Body\' if rows or an option set it',
 	async (name) => {
 		const run = await stage.run(sayings('hello'), {
 			tools: tools('weather'),
 			options: { toolChoice: 'required', extraBody: JSON.stringify({ [name]: 'x' }) },
 		});
-		expect(run.error?.message).toContain(`"Extra Body" sets "${name}"`);
+		expect(run.error?.message).toContain(`'Extra Body' sets "${name}"`);
 		expect(stage.platform.books().requests.chat).toBe(0);
 	},
 );

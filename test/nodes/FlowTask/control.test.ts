@@ -44,14 +44,14 @@ test('a small batch has no table, so the error lists the IDs that lead to the ot
 	const run = await stage.run(prompts(3), {});
 	expect(stage.platform.books().tasksMade).toBe(3);
 	for (const { taskId } of stage.platform.books().tasks) expect(run.error?.description).toContain(taskId);
-	expect(run.error?.description).toContain('"Wait for Completion" with these IDs gets the images');
+	expect(run.error?.description).toContain("'Wait for Completion' with these IDs gets the images");
 });
 
 test.each([
 	['error', 1],
 	['returnStatus', 3],
 ])(
-	'a task without progress counts toward Max Failures depending on "On Timeout": %s',
+	"a task without progress counts toward Max Failures depending on 'On Timeout': %s",
 	async (onTimeout, submits) => {
 		stage.platform.faults.add({ on: 'submit', kind: 'stuckTask', times: 1 });
 		const limits = { maxInFlight: 1, maxFailures: 1 };

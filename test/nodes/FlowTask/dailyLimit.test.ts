@@ -30,9 +30,9 @@ test('sixty concurrent executions create exactly as many tasks as the limit allo
 	expect(runs.filter(({ status }) => status === 'success')).toHaveLength(20);
 	expect(stage.tables.rows(TABLE)).toHaveLength(20);
 	const late = await stage.run(prompts(1), { operation: 'submit', ...limit(20) });
-	expect(late.error?.message).toBe('"Limit per Day" allows 20 tasks a day for this node; used so far: 20');
+	expect(late.error?.message).toBe("'Limit per Day' allows 20 tasks a day for this node; used so far: 20");
 	expect(late.error?.description).toMatch(
-		/^Nothing was sent for this item\. Raise "Limit per Day" under "Cost and Speed", or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
+		/^Nothing was sent for this item\. Raise 'Limit per Day' under 'Cost and Speed', or run the item again from \d{4}-\d\d-\d\d on: the count restarts at midnight \(/,
 	);
 });
 
@@ -54,7 +54,7 @@ test('runs the first items up to the limit; the others fail with the limit, coun
 test('submits nothing if exceeding the limit would fail the run and lose its results', async () => {
 	await stage.run(prompts(1), limit(3));
 	const done = await stage.run(prompts(4), limit(3));
-	expect(done.error?.message).toBe('This run has 4 tasks, but "Limit per Day" (3) leaves only 2 for today');
+	expect(done.error?.message).toBe("This run has 4 tasks, but 'Limit per Day' (3) leaves only 2 for today");
 	expect(made()).toBe(1);
 	expect((await stage.run(prompts(2), limit(3))).status).toBe('success');
 });
@@ -78,7 +78,7 @@ test('does not count a refused submit, and uploads no image for items over the l
 	};
 	const slot = { nodeId: '6', parameter: 'text', source: 'binary', binaryPropertyName: 'data' };
 	const over = await stage.run([image], { ...limit(2), imageSlots: { slot: [slot] } });
-	expect(over.error?.message).toContain('"Limit per Day" allows 2 tasks');
+	expect(over.error?.message).toContain("'Limit per Day' allows 2 tasks");
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
 
@@ -94,7 +94,7 @@ test('returns the existing task of a key when the limit is reached, and refuses 
 	const keyed = limit(1, { idempotencyKey: '={{ $json.prompt }}' });
 	await stage.run(prompts(1), keyed);
 	const again = await stage.run(prompts(2), keyed, CONTINUE);
-	expect(errors(again)).toEqual(['', expect.stringContaining('"Limit per Day"')]);
+	expect(errors(again)).toEqual(['', expect.stringContaining("'Limit per Day'")]);
 	// The refused key can still be used, because nothing was sent with it.
 	expect(
 		(await stage.run(prompts(2), { limits: { ...(keyed.limits as object), maxTasksPerDay: 2 } })).status,
@@ -102,7 +102,7 @@ test('returns the existing task of a key when the limit is reached, and refuses 
 	expect(made()).toBe(2);
 });
 
-test('records tasks if a limit is set, whatever "Record Tasks" says, and not without a limit', async () => {
+test("records tasks if a limit is set, whatever 'Record Tasks' says, and not without a limit", async () => {
 	await stage.run(prompts(1), { ...limit(5), options: { recordTasks: 'never' } });
 	expect(stage.tables.rows(TABLE)).toMatchObject([
 		{ status: 'succeeded', nodeDay: expect.any(String) as string },
@@ -137,7 +137,7 @@ test.each([
 	const done = await stage.run(prompts(1), limit(5), { executeWorkflow: executeWorkflow() });
 	expect(done.error?.message).toContain('The Data Table "flow_task_runs"');
 	expect(done.error?.description).toContain(
-		'Nothing was sent, because the count for "Limit per Day" is kept in Data Tables.',
+		"Nothing was sent, because the count for 'Limit per Day' is kept in Data Tables.",
 	);
 	expect(made()).toBe(before);
 });
@@ -148,7 +148,7 @@ test('sends nothing if the table does not exist and cannot be created', async ()
 	};
 	const done = await stage.run(prompts(1), limit(5));
 	expect(done.error?.description).toContain(
-		'Nothing was sent, because the count for "Limit per Day" is kept in Data Tables.',
+		"Nothing was sent, because the count for 'Limit per Day' is kept in Data Tables.",
 	);
 	expect(made()).toBe(0);
 });
@@ -199,7 +199,7 @@ test('counts a submit without an answer, because it may have made a task', async
 	const first = await stage.run(prompts(1), limit(1), CONTINUE);
 	expect(errors(first)[0]).not.toBe('');
 	const second = await stage.run(prompts(1), limit(1), CONTINUE);
-	expect(errors(second)[0]).toContain('"Limit per Day" allows 1 task a day');
+	expect(errors(second)[0]).toContain("'Limit per Day' allows 1 task a day");
 	expect(stage.platform.books().requests.submit).toBe(1);
 });
 

@@ -48,15 +48,15 @@ test('an option of the whole run that cannot be read is reported for each item',
 	const options = { timeoutMinutes: brokenAtFirst('5') };
 	const run = await stage.run(prompts(2), { options }, CONTINUE);
 	expect(run.jsons(1).map(({ error }) => error)).toEqual([
-		expect.stringContaining('"options.timeoutMinutes"'),
-		expect.stringContaining('"options.timeoutMinutes"'),
+		expect.stringContaining("'options.timeoutMinutes'"),
+		expect.stringContaining("'options.timeoutMinutes'"),
 	]);
 	expect(stage.platform.books().tasksMade).toBe(0);
 });
 
 test.each<[string, INodeParameters, string]>([
-	['seed mode', { seedMode: "={{ 'Fixed' }}" }, '"Seed Mode" must be random, keep, fixed or increment'],
-	['output', { output: "={{ 'files' }}" }, '"Output" must be filePerItem, allFiles or urls'],
+	['seed mode', { seedMode: "={{ 'Fixed' }}" }, "'Seed Mode' must be random, keep, fixed or increment"],
+	['output', { output: "={{ 'files' }}" }, "'Output' must be filePerItem, allFiles or urls"],
 	[
 		'type of a row',
 		{
@@ -64,23 +64,23 @@ test.each<[string, INodeParameters, string]>([
 				override: [{ nodeId: '6', parameter: 'text', value: 'x', valueType: "={{ 'text' }}" }],
 			},
 		},
-		'The "Type" of row 1 of "Inputs to Change" must be auto, string, number, boolean or json',
+		"The 'Type' of row 1 of 'Inputs to Change' must be auto, string, number, boolean or json",
 	],
 	[
 		'option',
 		{ options: { onTimeout: "={{ 'returnstatus' }}" } },
-		'"On Timeout" must be error or returnStatus',
+		"'On Timeout' must be error or returnStatus",
 	],
 	[
 		'budget',
 		{ limits: { maxTasks: '={{ $json.budget }}' } },
-		'"Max Tasks" must be a number from 0 to 1000000',
+		"'Max Tasks' must be a number from 0 to 1000000",
 	],
-	['key', { limits: { idempotencyKey: '={{ [$json.prompt] }}' } }, '"Idempotency Key" is ["a"], not text'],
+	['key', { limits: { idempotencyKey: '={{ [$json.prompt] }}' } }, '\'Idempotency Key\' is ["a"], not text'],
 	[
 		'image source',
 		{ imageSlots: { slot: [{ nodeId: '10', source: "={{ 'URL' }}", binaryField: 'data' }] } },
-		'The "Source" of Image 1 of "Input Images" must be binary, url or imageId',
+		"The 'Source' of Image 1 of 'Input Images' must be binary, url or imageId",
 	],
 	[
 		'image field',
@@ -108,11 +108,11 @@ test('switches may be text, and a fraction of a budget does not become "no limit
 	const one = await stage.run(prompts(1), parameters);
 	expect(one.jsons()[0]).toHaveProperty('request');
 	const two = await stage.run(prompts(2), parameters);
-	expect(two.error?.message).toContain('"Max Tasks"');
+	expect(two.error?.message).toContain("'Max Tasks'");
 	expect(stage.platform.books().tasksMade).toBe(1);
 });
 
 test('a number that is none is no task ID', async () => {
 	const run = await stage.run([{ json: {} }], { operation: 'get', taskIds: '={{ Number($json.id) }}' });
-	expect(run.error?.message).toBe('"Task IDs" is empty');
+	expect(run.error?.message).toBe("'Task IDs' is empty");
 });

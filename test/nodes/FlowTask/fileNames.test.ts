@@ -46,7 +46,7 @@ test('keeps the name from the link for an item without a prompt', async () => {
 	]);
 });
 
-test('takes the name from "File Name", makes it unique and adds the extension of the file\'s real type', async () => {
+test("takes the name from 'File Name', makes it unique and adds the extension of the file's real type", async () => {
 	const items = saying('cat.jpg', 'CAT', 'a/b:c', '', 'con');
 	const run = await stage.run(items, {
 		overrideFields: { override: [{ nodeId: '6', parameter: 'text', value: 'a fox', valueType: 'string' }] },

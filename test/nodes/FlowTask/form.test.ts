@@ -113,8 +113,8 @@ describe('the field Prompt', () => {
 	);
 
 	test.each([
-		[{ promptText: '={{ $json.nothing }}' }, '"Prompt" is empty for this item'],
-		[{ promptText: '={{ [1] }}' }, '"Prompt" is [1], not text'],
+		[{ promptText: '={{ $json.nothing }}' }, "'Prompt' is empty for this item"],
+		[{ promptText: '={{ [1] }}' }, "'Prompt' is [1], not text"],
 		[{ workflowDefinition: '{}' }, 'the node does not know which input of the workflow is its prompt'],
 		[
 			{ workflowDefinition: '{"1": {"class_type": "Upscale", "inputs": {"scale": 2}}}' },
@@ -129,7 +129,7 @@ describe('the field Prompt', () => {
 		],
 		[
 			{ overrides: { mappingMode: 'defineBelow', value: { '6/text': 'x' }, schema: [] } },
-			'"Prompt" and "Inputs to Change" both set "text" of node 6',
+			"'Prompt' and 'Inputs to Change' both set \"text\" of node 6",
 		],
 	])('is refused with a reason if it cannot be sent: %#', async (more, message) => {
 		const run = await stage.run(prompts(1), {
@@ -164,7 +164,7 @@ test('a seed target that is a setting is refused, because a seed is no number of
 	const seeds = { seedMode: 'fixed', seed: 7, seedTargets: '3.steps' };
 	const run = await stage.run(prompts(1), form({}, {}, { parameterSpec: '', ...seeds }));
 	expect(run.error?.message).toContain(
-		'"Seed Targets" contains "3.steps", whose number is also for KSampler',
+		'\'Seed Targets\' contains "3.steps", whose number is also for KSampler',
 	);
 	expect(sentPrompts()).toEqual([]);
 });
@@ -240,7 +240,7 @@ test('fields and JSON are checked, too, if the definition is given', async () =>
 test('an image for an input that does not exist is refused before it is uploaded', async () => {
 	const slot = [{ nodeId: '6', parameter: 'photo', source: 'url', url: 'http://127.0.0.1:9/x.png' }];
 	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
-	expect(run.error?.message).toContain('"Input Images" does not fit the workflow');
+	expect(run.error?.message).toContain("'Input Images' does not fit the workflow");
 	expect(run.error?.message).toContain('is not an input of that node');
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
@@ -248,7 +248,7 @@ test('an image for an input that does not exist is refused before it is uploaded
 test('a value of the wrong type is reported with the title of its row', async () => {
 	const rows = { '3/steps': "={{ 'many' }}" };
 	const run = await stage.run(prompts(1), form(rows, { '3/steps': 'number' }));
-	expect(run.error?.message).toContain('"steps (3), from 1 to 100 · KSampler" expects a number');
+	expect(run.error?.message).toContain("'steps (3), from 1 to 100 · KSampler' expects a number");
 	expect(run.error?.message).not.toContain('3/steps');
 	expect(run.error?.message).not.toContain('TypeError');
 	expect(stage.platform.books().requests.submit).toBe(0);
@@ -260,7 +260,7 @@ test.each<[string, unknown, string, string]>([
 	['57%3A43/noise_seed', '={{ $json.nothing }}', 'number', 'noise_seed of node 57:43'],
 ])('the row %s with %j for an item submits no task', async (id, value, type, title) => {
 	const run = await stage.run(prompts(1), form({ [id]: value }, { [id]: type }));
-	expect(run.error?.message).toContain(`"${title}" has no value`);
+	expect(run.error?.message).toContain(`'${title}' has no value`);
 	expect(run.error?.message).not.toContain(id);
 	expect(sentPrompts()).toEqual([]);
 });
@@ -293,7 +293,7 @@ test.each<[string, INodeParameters | string]>([
 test('an input image without a node is refused before anything is sent', async () => {
 	const slot = [{ nodeId: chosen('id', "={{ '' }}"), parameter: 'image', source: 'imageId', imageId: 'x' }];
 	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));
-	expect(run.error?.message).toContain('Image 1 of "Input Images" has no node');
+	expect(run.error?.message).toContain("Image 1 of 'Input Images' has no node");
 	expect(sentPrompts()).toEqual([]);
 });
 
@@ -306,7 +306,7 @@ test.each([
 		{ nodeId: ' 10', parameter: '', ...second },
 	];
 	const run = await stage.run(prompts(1), { imageSlots: { slot } });
-	expect(run.error?.message).toContain('Image 2 of "Input Images" sets "image" of node 10 a second time');
+	expect(run.error?.message).toContain('Image 2 of \'Input Images\' sets "image" of node 10 a second time');
 	expect(sentPrompts()).toEqual([]);
 });
 

@@ -72,7 +72,7 @@ const run = async (...of: Parameters<typeof start>): Promise<HarnessRun> => awai
 const KEY = 'sk-0123456789abcdef';
 const POLLING = { limits: { progressChannel: 'polling' } };
 
-test('a suspended wait that fails is sent to the output "Done", and does not loop', async () => {
+test("a suspended wait that fails is sent to the output 'Done', and does not loop", async () => {
 	const options = { timeoutMinutes: "={{ 'abc' }}" };
 	const parameters = { operation: 'wait', waitMode: 'suspend', taskIds: 't1', options };
 	const outputs = [[NODE_NAME], ['Finished']];

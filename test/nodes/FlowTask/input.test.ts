@@ -19,7 +19,7 @@ const row = (value: string): INodeParameters => ({
 	overrideFields: { override: [{ nodeId: '6', parameter: 'text', value, valueType: 'auto' }] },
 });
 test.each<[string, INodeParameters, RegExp, RegExp]>([
-	['an empty workflow ID', { workflowId: '  ' }, /"Workflow" is empty/, /console/],
+	['an empty workflow ID', { workflowId: '  ' }, /'Workflow' is empty/, /console/],
 	[
 		'a workflow ID that is JSON',
 		{ workflowId: '{"3": {}}' },
@@ -31,7 +31,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 		'a quotation mark in a value that an expression inserts into JSON',
 		{ overridesMode: 'json', prompt: `={"6": {"inputs": {"text": "{{ 'a 5" screen' }}"}}}` },
 		/a text in it has a quotation mark \(line 1, column 31\)/,
-		/breaks the JSON\. Set "Change Inputs By" to Form and enter the text under "Prompt", or write \{\{ JSON\.stringify/,
+		/breaks the JSON\. Set 'Change Inputs By' to Form and enter the text under 'Prompt', or write \{\{ JSON\.stringify/,
 	],
 	[
 		'a line break in a value that an expression inserts into JSON',
@@ -60,7 +60,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'an idempotency key that n8n has rounded',
 		{ limits: { idempotencyKey: '={{ 7.2e17 }}' } },
-		/"Idempotency Key" contains 720000000000000000, which is a number beyond 9007199254740991/,
+		/'Idempotency Key' contains 720000000000000000, which is a number beyond 9007199254740991/,
 		/as text: in JSON, put it in quotation marks/,
 	],
 	[
@@ -70,7 +70,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 				slot: [{ nodeId: '10', parameter: 'image', source: 'imageId', imageId: '={{ 2**53 }}' }],
 			},
 		},
-		/"Image ID" contains 9007199254740992/,
+		/'Image ID' contains 9007199254740992/,
 		/as text: in JSON, put it in quotation marks/,
 	],
 	[
@@ -101,7 +101,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'an option out of its range',
 		{ options: { urlExpirePeriod: 5 } },
-		/"Link Validity \(Seconds\)" must be a number from 60/,
+		/'Link Validity \(Seconds\)' must be a number from 60/,
 		/Options/,
 	],
 	[
@@ -125,7 +125,7 @@ test('without Continue On Fail, one bad item prevents the good ones from being s
 	const run = await stage.run([{ json: { prompt: 'good' } }, { json: {} }]);
 	expect(run.error?.message).toMatch(/has no value/);
 	expect(run.error?.description).toMatch(
-		/No other item was submitted: to run the others, set "On Error" in the node's settings to continue\.$/,
+		/No other item was submitted: to run the others, set 'On Error' in the node's settings to continue\.$/,
 	);
 	expect(run.error?.context.itemIndex).toBe(1);
 });
@@ -139,7 +139,7 @@ test.each([
 	async (operation, resource, group, label) => {
 		const wrong = { [group]: { requestsPerSecond: '={{ -1 }}' } };
 		const { error } = await stage.run(prompts(1), { resource, operation, taskIds: 'task-1', ...wrong });
-		expect(error?.message).toContain('"Requests per Second" must be a number from 0');
-		expect(error?.description).toContain(`Correct it under "${label}" in the node`);
+		expect(error?.message).toContain("'Requests per Second' must be a number from 0");
+		expect(error?.description).toContain(`Correct it under '${label}' in the node`);
 	},
 );

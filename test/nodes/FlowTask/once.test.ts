@@ -112,7 +112,7 @@ describe('an idempotency key', () => {
 	test.each(['', ' ', null])('that is %j makes the node send nothing for its item', async (id) => {
 		const options = { idempotencyKey: '={{ $json.id }}' };
 		const done = await run([{ json: { id, prompt: 'x' } }, order('good')], options, CONTINUE);
-		expect(done.jsons(1)[0]?.error).toContain('"Idempotency Key" is empty');
+		expect(done.jsons(1)[0]?.error).toContain("'Idempotency Key' is empty");
 		expect(done.items()).toHaveLength(1);
 		expect(made()).toBe(1);
 	});

@@ -76,7 +76,7 @@ test('reports a node without files, names the nodes that have some, and outputs 
 
 test.each<[string, string, RegExp]>([
 	['that the definition lacks', 'Upscale', /names "Upscale", which is not in the workflow definition/],
-	['without a name', '', /A row of "Output Nodes" has no node/],
+	['without a name', '', /A row of 'Output Nodes' has no node/],
 ])('refuses a node %s before anything is paid for', async (_what, name, message) => {
 	const done = await run([[name, 'data']], WITH_DEFINITION);
 	expect(done.error?.message).toMatch(message);
@@ -88,7 +88,7 @@ test('refuses a node that is named twice, and keeps a file in a field with any n
 		['20', 'a'],
 		['20', 'b'],
 	]);
-	expect(twice.error?.message).toBe('"Output Nodes" names node "20" twice');
+	expect(twice.error?.message).toBe('\'Output Nodes\' names node "20" twice');
 	expect(stage.platform.books().tasksMade).toBe(0);
 	const done = await run([['20', '__proto__']]);
 	expect(Object.keys(done.items()[0]?.binary ?? {})).toEqual(['__proto__']);

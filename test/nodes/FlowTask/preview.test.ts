@@ -149,7 +149,7 @@ test('notes what a preview cannot know about a random seed and an idempotency ke
 		idempotencyKey: 'order 7',
 		seeds: { '3.seed': expect.any(Number) },
 		notes: [
-			'"Seed Mode" is Random, so the run will use another seed, unless you entered one.',
+			"'Seed Mode' is Random, so the run will use another seed, unless you entered one.",
 			'If the idempotency key already has a task, the run returns that task; the preview does not look for it.',
 		],
 	});
@@ -172,7 +172,7 @@ test('notes nothing about a seed that does not change', async () => {
 
 test('refuses a batch above its budget as the run would', async () => {
 	const shown = await preview(prompts(3), { limits: { maxTasks: 2 } });
-	expect(shown.error?.message).toBe('This run would submit 3 tasks, more than the 2 that "Max Tasks" allows');
+	expect(shown.error?.message).toBe("This run would submit 3 tasks, more than the 2 that 'Max Tasks' allows");
 });
 
 test('leaves nothing behind that a run would mistake for a task of its own', async () => {

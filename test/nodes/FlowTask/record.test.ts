@@ -172,7 +172,7 @@ test('waits for all tasks of an execution, or those of a node, and submits nothi
 		`The Data Table flow_task_runs has no tasks of execution ${executionId} by the node "Other"`,
 	);
 	const empty = await run([{ json: { id: '' } }], { ...by, executionId: '={{ $json.id }}' });
-	expect(empty.error?.message).toBe('"Execution ID" is empty');
+	expect(empty.error?.message).toBe("'Execution ID' is empty");
 });
 
 test('gives each item the tasks of its own node, if items name several nodes of one execution', async () => {
@@ -234,7 +234,7 @@ test.each<[string, DataTables['executeWorkflow']]>([
 	expect(done.error).toBeUndefined();
 	expect(done.items()).toHaveLength(12);
 	expect(hints(done).split('Not all tasks could be recorded')).toHaveLength(2);
-	expect(hints(done)).toContain('set \\"Record Tasks\\" to Never');
+	expect(hints(done)).toContain("set 'Record Tasks' to Never");
 });
 
 test('a stopped run says in the log and in the rows where its tasks are', async () => {
@@ -252,6 +252,6 @@ test('a stopped run says in the log and in the rows where its tasks are', async 
 			.every(({ error }) => String(error).includes('The node no longer follows this task')),
 	);
 	expect(logs.map(({ message }) => message).join()).toContain(
-		`The Data Table flow_task_runs lists them: "Wait for Completion" with "Tasks" set to Of an Execution and the execution ID ${executionId}`,
+		`The Data Table flow_task_runs lists them: 'Wait for Completion' with 'Tasks' set to Of an Execution and the execution ID ${executionId}`,
 	);
 });

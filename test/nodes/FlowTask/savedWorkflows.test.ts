@@ -90,7 +90,7 @@ test('names an entry that cannot be read', async () => {
 	const broken = { workflowId: stage.workflowId, definition: { nodes: [], links: [] } };
 	const done = await run(JSON.stringify({ Poster: broken }), { workflowId: chosen('Poster') });
 	expect(done.error?.message).toMatch(/^In the saved workflow "Poster" of the account: .*UI format/);
-	expect(done.error?.description).toContain('"Workflow" > "Save" replaces');
+	expect(done.error?.description).toContain("'Workflow' > 'Save' replaces");
 	expect(stage.platform.books().tasks).toEqual([]);
 });
 
@@ -157,8 +157,8 @@ describe('Save', () => {
 	});
 
 	test.each([
-		['an empty name', "={{ '' }}", {}, '"Name" is empty'],
-		['an empty ID', 'Portrait', { hostedId: "={{ '' }}" }, '"Workflow ID" is empty'],
+		['an empty name', "={{ '' }}", {}, "'Name' is empty"],
+		['an empty ID', 'Portrait', { hostedId: "={{ '' }}" }, "'Workflow ID' is empty"],
 		['a rounded ID', 'Portrait', { hostedId: '={{ 12345678901234567890 }}' }, 'n8n rounds its last digits'],
 		['a sentence', 'Portrait', { hostedId: 'ID: wf_8c1f0a' }, 'contains "ID: wf_8c1f0a", which is not an ID'],
 		[
@@ -167,7 +167,7 @@ describe('Save', () => {
 			{ workflowDefinition: '{"a": 1}' },
 			'contains no workflow nodes',
 		],
-		['a wrong view', 'Portrait', { parameterSpec: '{"a": 1}' }, '"Parameter View"'],
+		['a wrong view', 'Portrait', { parameterSpec: '{"a": 1}' }, "'Parameter View'"],
 	])('refuses %s', async (_, name, own, message) => {
 		const done = await run('{}', form(name, own));
 		expect(done.error?.message).toContain(message);

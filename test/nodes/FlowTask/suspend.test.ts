@@ -74,11 +74,11 @@ test('each poll of a suspended wait updates the rows of its tasks', async () => 
 	expect(rows()).toEqual(items.map(() => 'succeeded'));
 });
 
-test('nothing is polled unless "Check Again" is connected back to the node', async () => {
+test("nothing is polled unless 'Check Again' is connected back to the node", async () => {
 	const items = await submit(1);
 	const asked = stage.platform.books().requests.info;
 	const run = await wait(items, {}, { outputs: [[], ['Finished'], ['Failed']] });
-	expect(run.output('Failed')[0]?.json.error).toContain('"Check Again" is not connected back to this node');
+	expect(run.output('Failed')[0]?.json.error).toContain("'Check Again' is not connected back to this node");
 	expect(stage.platform.books().requests.info).toBe(asked);
 });
 

@@ -34,7 +34,7 @@ test.each(['={{ 7200000000000000001 }}', '={{ [7200000000000000001, "b"] }}', '=
 		for (const operation of ['get', 'wait']) {
 			const run = await stage.run([{ json: { taskId: 2 ** 60 } }], { operation, taskIds });
 			expect(run.error?.message).toMatch(
-				/^"Task IDs" contains (7200000000000000000|1152921504606847000), which is a number beyond 9007199254740991, so n8n rounds its last digits/,
+				/^'Task IDs' contains (7200000000000000000|1152921504606847000), which is a number beyond 9007199254740991, so n8n rounds its last digits/,
 			);
 			expect(run.error?.description).toContain('pass it as text: in JSON, put it in quotation marks');
 			expect(askedIds()).toEqual([]);

@@ -111,7 +111,7 @@ describe.each(NO_IMAGES)('%s in place of an image', (what, content) => {
 		expect([requests.upload, tasks.length]).toEqual([1, 1]);
 	});
 
-	test('is not uploaded by "Upload"', async () => {
+	test("is not uploaded by 'Upload'", async () => {
 		const upload = { resource: 'image', operation: 'upload' };
 		const run = await stage.run([itemOf(small), itemOf(PIXEL)], upload, { onError: 'continueErrorOutput' });
 		expect(run.jsons(1)).toMatchObject([{ error: message }]);

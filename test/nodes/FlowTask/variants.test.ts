@@ -51,7 +51,7 @@ test('reads the number for each item, and a wrong one fails its item before anyt
 	const done = await run(items, counted, { onError: 'continueErrorOutput' });
 	expect(done.jsons().map(({ seed }) => seed)).toEqual([100, 101, 103]);
 	expect(done.jsons(1).map(({ error }) => error)).toEqual(
-		[1, 3, 4].map(() => '"Variants" must be a whole number from 1 to 16'),
+		[1, 3, 4].map(() => "'Variants' must be a whole number from 1 to 16"),
 	);
 	expect(sentSeeds()).toHaveLength(3);
 });
@@ -70,7 +70,7 @@ test('a failed image does not affect the others of its item', async () => {
 test('refuses images that would be identical before sending anything, once per item', async () => {
 	const done = await run(prompts(1), { variants: 4, seedMode: 'keep' }, { onError: 'continueErrorOutput' });
 	expect(done.jsons(1).map(({ error }) => error)).toEqual([
-		'"Variants" is 4, but the node knows of no seed input that it can set: all 4 images would be the same',
+		"'Variants' is 4, but the node knows of no seed input that it can set: all 4 images would be the same",
 	]);
 	expect(stage.platform.books().tasks).toEqual([]);
 	const kept = await run(prompts(1), {
@@ -85,7 +85,7 @@ test('refuses images that would be identical before sending anything, once per i
 test('counts every image toward budgets', async () => {
 	const refused = await run(prompts(2), { variants: 3, limits: { maxTasks: 5 } });
 	expect(refused.error?.message).toBe(
-		'This run would submit 6 tasks, more than the 5 that "Max Tasks" allows',
+		"This run would submit 6 tasks, more than the 5 that 'Max Tasks' allows",
 	);
 	expect(stage.platform.books().tasks).toEqual([]);
 });

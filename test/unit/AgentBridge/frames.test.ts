@@ -95,7 +95,7 @@ describe('paths', () => {
 			const read = readPath('ID Path', path);
 			expect(read).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
 			const { message, advice } = read.ok ? { message: '', advice: '' } : read.failure;
-			expect(message).toContain(`"ID Path" is not a valid path: "${path}"`);
+			expect(message).toContain(`'ID Path' is not a valid path: "${path}"`);
 			expect(message).not.toContain('undefined');
 			expect(advice).toContain('data."message-id"');
 		},

@@ -381,11 +381,11 @@ test.each([
 	[400, 'maximum context length is 4096 tokens (model: any-4-reasoning)', /^Send less text/],
 	[400, 'Range of input length should be [1, 129024]', /^Send less text/],
 	[413, 'no', /^Send less text/],
-	[400, 'parameter.enable_thinking must be set to false for non-streaming calls', /^Turn "Stream" on/],
-	[400, 'enable_thinking is unknown', /^Set "Reasoning" to Default/],
+	[400, 'parameter.enable_thinking must be set to false for non-streaming calls', /^Turn 'Stream' on/],
+	[400, 'enable_thinking is unknown', /^Set 'Reasoning' to Default/],
 	[400, "'max_tokens' or 'max_completion_tokens' is too large: 9 (9 > 8 - 1)", /^Send less text/],
 	[400, "'max_tokens' is not supported. Use 'max_completion_tokens' instead.", /"max_completion_tokens"/],
-	[400, 'stream_options is unknown', /^Turn "Include Usage" off/],
+	[400, 'stream_options is unknown', /^Turn 'Include Usage' off/],
 ])('the advice fits what the platform says: HTTP %d, %s', async (status, message, advice) => {
 	const asked = { enable_thinking: true };
 	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status, asked });
@@ -405,16 +405,16 @@ test('a list of what is wrong in the body is about the question', async () => {
 	const { result } = await askChat({ body: () => [JSON.stringify({ detail })], status: 422, asked });
 	expect(failureOf(result)).toMatchObject({
 		message: 'The platform refused the question: body.enable_thinking: Extra inputs are not permitted',
-		advice: expect.stringMatching(/^Set "Reasoning" to Default/),
+		advice: expect.stringMatching(/^Set 'Reasoning' to Default/),
 	});
 });
 
 test.each([
-	[500, 'cannot use tools with stream', { stream: true }, /^Turn "Stream" off\.$/],
-	[400, 'cannot use tools with stream', { stream: true }, /^Turn "Stream" off\.$/],
-	[400, 'only streaming is supported', { stream: false }, /^Turn "Stream" on\.$/],
-	[400, 'reasoning cannot be disabled', {}, /^Set "Reasoning" to On or Off, or choose another model\.$/],
-	[500, 'thinking is not supported', { thinking: { type: 'enabled' } }, /^Set "Reasoning" to Default/],
+	[500, 'cannot use tools with stream', { stream: true }, /^Turn 'Stream' off\.$/],
+	[400, 'cannot use tools with stream', { stream: true }, /^Turn 'Stream' off\.$/],
+	[400, 'only streaming is supported', { stream: false }, /^Turn 'Stream' on\.$/],
+	[400, 'reasoning cannot be disabled', {}, /^Set 'Reasoning' to On or Off, or choose another model\.$/],
+	[500, 'thinking is not supported', { thinking: { type: 'enabled' } }, /^Set 'Reasoning' to Default/],
 	[500, 'it burns', { stream: true }, /^The platform seems to have problems/],
 ])('the advice fits what was sent: HTTP %d, %s, %j', async (status, message, asked, advice) => {
 	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status, asked });
@@ -441,18 +441,18 @@ async function hintOn(
 test('a switch without effect is a hint, and no hint advises what is already set', async () => {
 	const thought = { content: '', reasoning_content: 'hm' };
 	expect(await hintOn({ content: 'Yes' }, 'on')).toMatch(
-		/^The answer came without reasoning although "Reasoning" is On/,
+		/^The answer came without reasoning although 'Reasoning' is On/,
 	);
 	expect(await hintOn({ content: 'Yes', reasoning_content: 'hm' }, 'off')).toMatch(
-		/^The model reasoned although "Reasoning" is Off/,
+		/^The model reasoned although 'Reasoning' is Off/,
 	);
 	const usage = { completion_tokens_details: { reasoning_tokens: 40 } };
 	expect(await hintOn({ content: 'Yes' }, 'off', 'stop', { usage })).toMatch(/its reasoning may be billed/);
 	expect(await hintOn({ content: 'Yes' }, 'on', 'stop', { usage })).toBeUndefined();
 	expect(await hintOn({ content: 'Yes' }, 'off')).toBeUndefined();
 	for (const reason of ['stop', 'length']) {
-		expect(await hintOn(thought, 'off', reason)).not.toContain('set "Reasoning" to Off');
-		expect(await hintOn(thought, 'default', reason)).toContain('set "Reasoning" to Off');
+		expect(await hintOn(thought, 'off', reason)).not.toContain("set 'Reasoning' to Off");
+		expect(await hintOn(thought, 'default', reason)).toContain("set 'Reasoning' to Off");
 	}
 	expect(await hintOn({ content: '' }, 'default', 'tool_calls')).toContain('its answer contains no call');
 	const call = { id: 'a', function: { name: 'pay', arguments: '{"a":' } };

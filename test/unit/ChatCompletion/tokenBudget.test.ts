@@ -8,8 +8,8 @@ test('refuses nothing before the budget is used up, and everything afterwards', 
 	budget.count({ totalTokens: 1 });
 	expect(budget.refusal()).toEqual({
 		kind: 'notSubmitted',
-		message: '"Token Budget" allows 100 tokens a run; used so far: 100',
-		advice: expect.stringMatching(/^Nothing was sent for this item\. Raise "Token Budget"/),
+		message: "'Token Budget' allows 100 tokens a run; used so far: 100",
+		advice: expect.stringMatching(/^Nothing was sent for this item\. Raise 'Token Budget'/),
 		details: { budget: { per: 'run', unit: 'tokens', most: 100, used: 100 } },
 	});
 });
@@ -34,7 +34,7 @@ test('does not guess unreported tokens, but says that they are missing', () => {
 	budget.count(undefined);
 	expect(budget.refusal()).toBeUndefined();
 	expect(budget.hint).toMatch(
-		/^3 answer\(s\) reported no tokens, so "Token Budget" counts none for them\. Leave the option "Include Usage" on/,
+		/^3 answer\(s\) reported no tokens, so 'Token Budget' counts none for them\. Leave the option 'Include Usage' on/,
 	);
 });
 

@@ -55,20 +55,20 @@ it.each([
 		{},
 		'"family_b-14b" always reasons; its reasoning cannot be switched off',
 	],
-	[{}, { extraBody: '{"a":[{"id":9007199254740993}]}' }, '"Extra Body" contains the number 9007199254740993'],
+	[{}, { extraBody: '{"a":[{"id":9007199254740993}]}' }, "'Extra Body' contains the number 9007199254740993"],
 	[
 		{},
 		{ extraBody: '{"seed":12345678901234567890}' },
-		'"Extra Body" contains the number 12345678901234567890',
+		"'Extra Body' contains the number 12345678901234567890",
 	],
-	[{}, { extraBody: '[1]' }, '"Extra Body" is not a JSON object'],
+	[{}, { extraBody: '[1]' }, "'Extra Body' is not a JSON object"],
 	[
 		{},
 		{ extraBody: { messages: [] } },
-		'"Extra Body" sets "messages", which this node or the agent already sets',
+		'\'Extra Body\' sets "messages", which this node or the agent already sets',
 	],
-	[{ choice: 'on' }, { extraBody: { enable_thinking: false } }, '"Extra Body" sets "enable_thinking"'],
-	[{}, { temperature: 3 }, '"Temperature" must be a number from 0 to 2'],
+	[{ choice: 'on' }, { extraBody: { enable_thinking: false } }, '\'Extra Body\' sets "enable_thinking"'],
+	[{}, { temperature: 3 }, "'Temperature' must be a number from 0 to 2"],
 ] as const)('refuses %j with %j', (wish, options, message) => {
 	expect(modelSettings({ ...WISH, ...wish }, options)).toMatchObject({
 		ok: false,

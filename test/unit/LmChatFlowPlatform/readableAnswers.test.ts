@@ -203,7 +203,7 @@ test('tool calls get IDs that no other call of the conversation has', async () =
 const THOUGHT = sse(chunk({ reasoning_content: 'hm' }));
 
 test.each([
-	['length', THOUGHT, 'The model used all its tokens for reasoning and gave no answer. Raise "Max Tokens"'],
+	['length', THOUGHT, "The model used all its tokens for reasoning and gave no answer. Raise 'Max Tokens'"],
 	[
 		'length',
 		HELLO.replace('Hel', ''),
@@ -290,7 +290,7 @@ test.each([
 	[
 		'is too long for its tool call',
 		PAY + sse(finish('length')) + DONE,
-		'The answer cannot be used: it reached the maximum number of tokens within a tool call; raise "Max Tokens"',
+		"The answer cannot be used: it reached the maximum number of tokens within a tool call; raise 'Max Tokens'",
 	],
 	[
 		'calls a tool with arguments that are not JSON',

@@ -48,7 +48,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		default: { frame: { template: REPLY_TEMPLATE, correlationPath: '', replyPath: 'reply_to' } },
 		placeholder: 'Add Frame',
 		description:
-			'Sends the output of the last node, a frame for each item, over the trigger\'s own connection once the execution has succeeded. Does not work in tests in the editor or in queue mode, where n8n does not hand over the output: use "Agent Bridge" with "Use the Trigger\'s Connection" there.',
+			"Sends the output of the last node, a frame for each item, over the trigger's own connection once the execution has succeeded. Does not work in tests in the editor or in queue mode, where n8n does not hand over the output: use 'Agent Bridge' with \"Use the Trigger's Connection\" there.",
 		options: [
 			{
 				displayName: 'Frame',
@@ -102,7 +102,7 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		placeholder: 'e.g. message, interrupt',
 		hint: 'Empty means every event: with "message", only {"type": "message", …} starts the workflow',
 		description:
-			'The events that start the workflow, separated by commas. Empty includes answers to a heartbeat. The option "Event Path" says where a frame names its event.',
+			"The events that start the workflow, separated by commas. Empty includes answers to a heartbeat. The option 'Event Path' says where a frame names its event.",
 	},
 	{
 		displayName: 'ID Path',

@@ -75,8 +75,8 @@ function readReply(given: unknown, idPath: Path | undefined): Result<ReplySettin
 	const asked = isJsonObject(given) ? given.frame : undefined;
 	if (isJsonObject(asked)) return readReplySettings(asked, idPath);
 	return failInput(
-		'"Reply" has no frame, so nothing would be sent',
-		'Click "Add Frame" in the option "Reply", or remove the option.',
+		"'Reply' has no frame, so nothing would be sent",
+		'Click "Add Frame" in the option \'Reply\', or remove the option.',
 	);
 }
 

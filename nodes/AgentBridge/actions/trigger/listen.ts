@@ -168,8 +168,8 @@ class ActiveTrigger implements ListenerEvents {
 function queueFull(waiting: number, maxQueued: number): Failure {
 	const remedy =
 		waiting < maxQueued
-			? 'The waiting frames together have reached the size limit. Raise "Max Frames per Execution" or make the workflow faster.'
-			: 'Raise "Max Frames per Execution", make the workflow faster, or raise "Max Waiting Frames".';
+			? "The waiting frames together have reached the size limit. Raise 'Max Frames per Execution' or make the workflow faster."
+			: "Raise 'Max Frames per Execution', make the workflow faster, or raise 'Max Waiting Frames'.";
 	return {
 		kind: 'stalled',
 		message: `${waiting} frames are waiting for the workflow, so the connection stays closed until they are processed`,

@@ -74,7 +74,7 @@ function nothingCame({ testTimeoutMs }: ListenSettings, others: ReadonlySet<stri
 		const shown = [...others].join(', ');
 		return badInput(
 			`Frames arrived within ${seconds} seconds, but none of them starts the workflow`,
-			`Received: ${shown}. Compare this with "Event Path" and "Events".`,
+			`Received: ${shown}. Compare this with 'Event Path' and 'Events'.`,
 		);
 	}
 	return {

@@ -84,9 +84,9 @@ export class ReplySender {
 }
 
 const NO_OUTPUT =
-	'n8n did not hand over the output of the workflow, as is usual in queue mode. Send the reply with an "Agent Bridge" node and its option "Use the Trigger\'s Connection"';
+	"n8n did not hand over the output of the workflow, as is usual in queue mode. Send the reply with an 'Agent Bridge' node and its option \"Use the Trigger's Connection\"";
 const NOT_PAIRED =
-	'n8n cannot tell which frames the items answer. Keep the items paired in the workflow, or set "Max Frames per Execution" to 1';
+	"n8n cannot tell which frames the items answer. Keep the items paired in the workflow, or set 'Max Frames per Execution' to 1";
 
 /** Why an execution has no reply, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {

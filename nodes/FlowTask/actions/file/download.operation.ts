@@ -81,7 +81,7 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	const field = textParameter(context, 'binaryPropertyName', itemIndex) || 'data';
 	if (urls.length === 0) {
 		return failInput(
-			'"File Links" is empty',
+			"'File Links' is empty",
 			'Enter a link, or an expression that returns links, e.g. {{ $json.url }}.',
 		);
 	}

@@ -90,7 +90,7 @@ const NOT_UPLOADED: Failure = {
 function readSource(run: NodeRun, itemIndex: number): Result<ImageSource> {
 	const { context } = run;
 	const from = readChoice(
-		'"Source"',
+		"'Source'",
 		['binary', 'url'],
 		context.getNodeParameter('imageSource', itemIndex, 'binary'),
 	);
@@ -99,6 +99,6 @@ function readSource(run: NodeRun, itemIndex: number): Result<ImageSource> {
 		return imageInField(run, itemIndex, textParameter(context, 'inputDataFieldName', itemIndex));
 	}
 	return imageAtUrl(run, textParameter(context, 'imageUrl', itemIndex), (url) =>
-		url ? `"Image URL" is "${url}", which is not an HTTP URL` : '"Image URL" is empty for this item',
+		url ? `'Image URL' is "${url}", which is not an HTTP URL` : "'Image URL' is empty for this item",
 	);
 }

@@ -47,7 +47,7 @@ const promptField: INodeProperties = {
 	displayOptions: { show: { overridesMode: ['form'] } },
 	hint: 'Empty keeps the prompt of the hosted workflow',
 	description:
-		'What the image shows. The text fills the workflow\'s first prompt (the row "Prompt" of "Inputs to Change" below) and copies of that prompt. This field needs a saved workflow or a "Workflow Definition".',
+		"What the image shows. The text fills the workflow's first prompt (the row 'Prompt' of 'Inputs to Change' below) and copies of that prompt. This field needs a saved workflow or a 'Workflow Definition'.",
 };
 
 /**
@@ -106,7 +106,7 @@ export const overrideFields: INodeProperties[] = [
 			},
 		},
 		description:
-			'Inputs that are not listed keep the value they were hosted with. After a newer export, choose "Refresh Input List" in the menu (⋮).',
+			"Inputs that are not listed keep the value they were hosted with. After a newer export, choose 'Refresh Input List' in the menu (⋮).",
 	},
 	{
 		displayName: 'Inputs to Change',
@@ -236,7 +236,7 @@ const imageSlotValues: INodeProperties[] = [
 		type: 'string',
 		default: '={{ $json.imageId }}',
 		displayOptions: { show: { source: ['imageId'] } },
-		description: 'The ID that the "Upload" operation of "Image" returned',
+		description: "The ID that the 'Upload' operation of 'Image' returned",
 	},
 ];
 

@@ -80,10 +80,10 @@ function checksOf(
 	const checkedAgainst = [...definition, ...view];
 	const notes = [
 		checkedAgainst.length === 0 &&
-			'The inputs were not checked. To have them checked, choose a workflow that was saved with its export, or fill in "Workflow Definition".',
+			"The inputs were not checked. To have them checked, choose a workflow that was saved with its export, or fill in 'Workflow Definition'.",
 		context.getNodeParameter('seedMode', itemIndex, '') === 'random' &&
 			Object.keys(facts.seeds ?? {}).length > 0 &&
-			'"Seed Mode" is Random, so the run will use another seed, unless you entered one.',
+			"'Seed Mode' is Random, so the run will use another seed, unless you entered one.",
 		uploads.length > 0 && 'Identical images are uploaded once per run.',
 		uploads.some((upload) => 'url' in upload) && 'Images given by URL were not fetched.',
 		idempotency !== undefined &&

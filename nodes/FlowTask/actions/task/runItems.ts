@@ -70,7 +70,7 @@ export async function runItems(
 }
 
 const NO_SOCKET =
-	'No progress WebSocket could be opened, so the tasks were followed by polling. Check "WebSocket Base URL" and "Progress Path" in the credential, under "Show Expert Fields".';
+	"No progress WebSocket could be opened, so the tasks were followed by polling. Check 'WebSocket Base URL' and 'Progress Path' in the credential, under 'Show Expert Fields'.";
 
 /** The delivery settings of an item that failed before it had a task, for which nothing is delivered. */
 const UNUSED: Delivery = {

@@ -62,7 +62,7 @@ export const seedFields: INodeProperties[] = [
 /** Shown in the form, so that the operator reads it before a run fails. */
 export const seedNotice: INodeProperties = {
 	displayName:
-		'Without a saved workflow or a "Workflow Definition", the node cannot tell which inputs are seeds. Paste the export, enter their names under "Seed Targets", or set a seed in the inputs above.',
+		"Without a saved workflow or a 'Workflow Definition', the node cannot tell which inputs are seeds. Paste the export, enter their names under 'Seed Targets', or set a seed in the inputs above.",
 	name: 'seedNotice',
 	type: 'notice',
 	default: '',

@@ -109,13 +109,13 @@ function readTaskIds(value: unknown): Result<string[]> {
 	const tooLong = ids.find((id) => id.length > LONGEST_ID_CHARS);
 	if (tooLong !== undefined) {
 		return failInput(
-			`"Task IDs" contains "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
+			`'Task IDs' contains "${excerpt(tooLong, 40)}", which is longer than ${LONGEST_ID_CHARS} characters`,
 			'That is not a task ID. Separate several IDs by commas or line breaks.',
 		);
 	}
 	if (ids.length > 0) return ok(ids);
 	return failInput(
-		'"Task IDs" is empty',
+		"'Task IDs' is empty",
 		'Enter a task ID, or an expression that returns one, e.g. {{ $json.taskId }}.',
 	);
 }
@@ -141,7 +141,7 @@ function readExecution(context: IExecuteFunctions, itemIndex: number): Result<Wa
 	const executionId = textParameter(context, 'executionId', itemIndex);
 	if (executionId) return ok({ executionId, node: textParameter(context, 'executionNode', itemIndex) });
 	return failInput(
-		'"Execution ID" is empty',
+		"'Execution ID' is empty",
 		'Enter the ID of the execution whose tasks to wait for. It is in the URL of the execution.',
 	);
 }
@@ -166,7 +166,7 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
 		return failInput(
 			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,
-			'Check "Execution ID" and "Node Name". Tasks are recorded for runs of more than 10 tasks, or of any size if "Record Tasks" is set to Always.',
+			"Check 'Execution ID' and 'Node Name'. Tasks are recorded for runs of more than 10 tasks, or of any size if 'Record Tasks' is set to Always.",
 		);
 	});
 }

@@ -42,7 +42,7 @@ export const wait: Operation = {
 		},
 		{
 			displayName:
-				'Connect the output "Check Again" back to the input of this node: the execution continues there when n8n wakes it. The results leave through "Done". To test this node, execute the one after "Done", or the whole workflow. Before you deactivate it, remove this connection: otherwise n8n runs the node in a circle without a pause.',
+				"Connect the output 'Check Again' back to the input of this node: the execution continues there when n8n wakes it. The results leave through 'Done'. To test this node, execute the one after 'Done', or the whole workflow. Before you deactivate it, remove this connection: otherwise n8n runs the node in a circle without a pause.",
 			name: 'suspendNotice',
 			type: 'notice',
 			default: '',

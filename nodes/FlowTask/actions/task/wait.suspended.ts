@@ -44,12 +44,12 @@ export async function pollAndSleep(
 
 function refuseUnwired(context: IExecuteFunctions): Failure | undefined {
 	if (isTool(context.getNode())) {
-		return badInput('A tool of an AI agent cannot be suspended', 'Set "Wait Mode" to Hold for this tool.');
+		return badInput('A tool of an AI agent cannot be suspended', "Set 'Wait Mode' to Hold for this tool.");
 	}
 	if (leadsBack(context)) return undefined;
 	return badInput(
-		'"Check Again" is not connected back to this node, so the results would be lost',
-		'Connect the output "Check Again" back to the input of this node, and continue from the output "Done". Nothing has been sent yet.',
+		"'Check Again' is not connected back to this node, so the results would be lost",
+		"Connect the output 'Check Again' back to the input of this node, and continue from the output 'Done'. Nothing has been sent yet.",
 	);
 }
 

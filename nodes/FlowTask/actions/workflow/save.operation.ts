@@ -27,7 +27,7 @@ export const save: Operation = {
 	fields: [
 		{
 			displayName:
-				'Execute this step, choose <b>JSON</b> above the output, copy all of it with the button next to it, and paste it over "Saved Workflows" in the credential. Everyone who uses the credential then finds the workflow in the list of "Workflow".',
+				"Execute this step, choose <b>JSON</b> above the output, copy all of it with the button next to it, and paste it over 'Saved Workflows' in the credential. Everyone who uses the credential then finds the workflow in the list of 'Workflow'.",
 			name: 'saveNotice',
 			type: 'notice',
 			default: '',
@@ -103,7 +103,7 @@ function readOne(context: IExecuteFunctions, itemIndex: number) {
 	const workflowId = textParameter(context, 'hostedId', itemIndex);
 	if (!name || !workflowId) {
 		return failInput(
-			`"${name ? 'Workflow ID' : 'Name'}" is empty`,
+			`'${name ? 'Workflow ID' : 'Name'}' is empty`,
 			'Enter it. If it is an expression, check that it returns a value for each item.',
 		);
 	}
@@ -111,7 +111,7 @@ function readOne(context: IExecuteFunctions, itemIndex: number) {
 	if (rounded) return fail(rounded);
 	if (!canBeId(workflowId)) {
 		return failInput(
-			`"Workflow ID" contains "${excerpt(workflowId, 40)}", which is not an ID`,
+			`'Workflow ID' contains "${excerpt(workflowId, 40)}", which is not an ID`,
 			"Enter only the ID that the platform's console shows for the hosted workflow.",
 		);
 	}

@@ -76,8 +76,8 @@ test.each([0, -5, '0.5'])('refuses a heartbeat every %j seconds', async (heartbe
 	expect(setup).toMatchObject({
 		ok: false,
 		failure: {
-			message: '"Heartbeat Interval (Seconds)" must be a number from 1 to 2000000',
-			advice: 'Correct it under "Options" in the node. Nothing was sent.',
+			message: "'Heartbeat Interval (Seconds)' must be a number from 1 to 2000000",
+			advice: "Correct it under 'Options' in the node. Nothing was sent.",
 		},
 	});
 	const options = { ...NO_OPTIONS, heartbeatSeconds };

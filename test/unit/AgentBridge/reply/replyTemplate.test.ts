@@ -50,14 +50,14 @@ test.each([
 
 test.each(['{}', '{"id":""}', '{"id":null}', '{"id":{"a":1}}'])('finds nothing to repeat in %s', (came) => {
 	expect(reply({}, { text: 'x' }, came)).toBe(
-		'the received frame has no text or number at the path in "ID to Repeat"',
+		"the received frame has no text or number at the path in 'ID to Repeat'",
 	);
 });
 
 test('puts the ID into an object from a placeholder, and refuses to put it into a list', () => {
 	const given = { template: '{"data":"$json.data"}', replyPath: 'data.to' };
 	expect(reply(given, { data: { a: 1 } })).toBe('{"data":{"a":1,"to":"f-1"}}');
-	expect(reply(given, { data: [1] })).toBe('the reply cannot hold a value at the path in "ID in Reply"');
+	expect(reply(given, { data: [1] })).toBe("the reply cannot hold a value at the path in 'ID in Reply'");
 });
 
 test('reports items that cannot be written as JSON', () => {
@@ -94,13 +94,13 @@ test.each([
 		'nothing to repeat',
 		{},
 		'',
-		'"ID in Reply" is filled in, but nothing says where a frame holds the value to repeat',
+		"'ID in Reply' is filled in, but nothing says where a frame holds the value to repeat",
 	],
 	[
 		'no field name',
 		{ template: { data: [] }, replyPath: 'data.0' },
 		'id',
-		'Enter an "ID in Reply" of field names',
+		"Enter an 'ID in Reply' of field names",
 	],
 ])('names the field when it refuses an ID in the reply with %s', (_what, given, idPath, words) => {
 	const read = readReplySettings(given, pathOf(idPath));

@@ -160,8 +160,8 @@ describe.each([false, true])('a refusal without an envelope (upload: %j)', (isUp
 	test.each([404, 405])('%d is a problem of the path in the credential', (status) => {
 		const { kind, message, advice } = explain(status, 'no such route');
 		expect(kind).toBe('credential');
-		expect(message).toMatch(new RegExp(`under the (path of the call|"Media Upload Path") .HTTP ${status}.$`));
-		expect(advice).toContain(isUpload ? '"Media Upload Path"' : 'Invoke Path');
+		expect(message).toMatch(new RegExp(`under the (path of the call|'Media Upload Path') .HTTP ${status}.$`));
+		expect(advice).toContain(isUpload ? "'Media Upload Path'" : 'Invoke Path');
 		expect(advice).toMatch(/ The server said: no such route\.$/);
 	});
 });

@@ -307,7 +307,7 @@ test.each(['read', 'insertThenRead', 'swap'])(
 test('names the modes that need no table if it cannot be used', () => {
 	expect(explainTable(fail(badInput('No table', 'Update n8n.')))).toMatchObject({
 		failure: {
-			advice: expect.stringMatching(/^Nothing was sent\. Update n8n\..*"By ID" or "New Each Time"/),
+			advice: expect.stringMatching(/^Nothing was sent\. Update n8n\..*'By ID' or 'New Each Time'/),
 		},
 	});
 });

@@ -109,9 +109,9 @@ test('the refusal states the limit and its use, where to raise it and when the c
 	const run = await new Run({}).open([due(0)]);
 	expect(await run.refusal(due(0))).toEqual({
 		kind: 'notSubmitted',
-		message: '"Limit per Day" allows 2 turns a day for the key "anna"; used so far: 2',
+		message: '\'Limit per Day\' allows 2 turns a day for the key "anna"; used so far: 2',
 		advice:
-			'Nothing was sent for this item. Raise "Limit per Day" under "Cost and Speed", or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).',
+			"Nothing was sent for this item. Raise 'Limit per Day' under 'Cost and Speed', or run the item again from 2030-01-02 on: the count restarts at midnight (UTC).",
 		details: {
 			budget: { per: 'key', unit: 'turns', most: 2, used: 2, day: '2030-01-01' },
 			freeFrom: '2030-01-02',
@@ -188,7 +188,7 @@ describe('tokens', () => {
 		expect(await takes(TOKENS, [due(0), due(1), due(2)], { result })).toEqual([true, true, false]);
 		const run = await new Run(TOKENS).open([due(0)]);
 		expect((await run.refusal(due(0))).message).toBe(
-			'"Limit per Day" allows 100 tokens a day for the key "anna"; used so far: 120',
+			'\'Limit per Day\' allows 100 tokens a day for the key "anna"; used so far: 120',
 		);
 		expect(run.budget.hint).toBe('');
 	});
@@ -244,7 +244,7 @@ describe('a table that people or accidents changed', () => {
 			failure: {
 				message: 'The Data Table could not be used',
 				advice: expect.stringMatching(
-					/^Nothing was sent, because the count for "Limit per Day" is kept in Data Tables\. /,
+					/^Nothing was sent, because the count for 'Limit per Day' is kept in Data Tables\. /,
 				) as string,
 			},
 		});
@@ -256,7 +256,7 @@ test('if the timeout of the workflow has passed, the message says so, and not to
 	const late = explainTableFailure(TURN_TABLE, 'The execution was cancelled because it timed out');
 	const { advice } = notCounted(late, 'Limit per Day');
 	expect(advice).toContain('Raise "Timeout Workflow" in the settings of the workflow');
-	expect(advice).not.toContain('remove "Limit per Day"');
+	expect(advice).not.toContain("remove 'Limit per Day'");
 });
 
 test('a turn counts for the day on which it was admitted, even if it is sent after midnight', async () => {

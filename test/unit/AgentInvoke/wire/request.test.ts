@@ -106,7 +106,7 @@ describe('body', () => {
 		(extra) => {
 			expect(bodyOf(hello, false, extra)).toMatchObject({
 				failure: {
-					message: expect.stringMatching(/^"Extra Body" contains the number -\d+, which would lose digits/),
+					message: expect.stringMatching(/^'Extra Body' contains the number -\d+, which would lose digits/),
 				},
 			});
 		},
@@ -179,7 +179,7 @@ describe('account', () => {
 			failure: {
 				kind: 'credential',
 				message: expect.stringContaining(
-					'"Description" in the credential cannot be used: "anwser" is not known',
+					'\'Description\' in the credential cannot be used: "anwser" is not known',
 				),
 			},
 		});

@@ -142,7 +142,7 @@ test.each([
 ])('the pattern %s, which can take years, is refused', (pattern) => {
 	for (const given of [{ pattern }, { patternProperties: { [pattern]: {} } }]) {
 		expect(failureOf(readSchema(given)).message).toBe(
-			`"JSON Schema" is not a valid schema: the pattern ${pattern} cannot be checked: it repeats a group with repeats or alternatives`,
+			`'JSON Schema' is not a valid schema: the pattern ${pattern} cannot be checked: it repeats a group with repeats or alternatives`,
 		);
 	}
 });
@@ -287,7 +287,7 @@ test.each([['', '{}', 'no json', '[]', null, undefined, 5, {}, []]].flat())(
 	(given) => {
 		expect(readSchema(given)).toMatchObject({
 			ok: false,
-			failure: { message: '"JSON Schema" contains no schema' },
+			failure: { message: "'JSON Schema' contains no schema" },
 		});
 	},
 );
@@ -298,7 +298,7 @@ test.each([
 	{ description: 'a text' },
 ])('refuses %j, which every answer would fit, and gives the schema of it as an example', (example) => {
 	const { message, advice } = failureOf(readSchema(example));
-	expect(message).toBe('"JSON Schema" accepts every answer, because it restricts nothing');
+	expect(message).toBe("'JSON Schema' accepts every answer, because it restricts nothing");
 	const format = schema(advice.slice(advice.indexOf('{')));
 	expect(parseAnswer(JSON.stringify(example), format)).toEqual({ ok: true, value: example });
 	expect(parseAnswer('{}', format)).toMatchObject({ ok: false });
@@ -317,7 +317,7 @@ test.each([
 ])('reports a broken reference before the call: %j', (given, pointer) => {
 	expect(readSchema(given)).toMatchObject({
 		ok: false,
-		failure: { message: `"JSON Schema" is not a valid schema: no such schema ${pointer}` },
+		failure: { message: `'JSON Schema' is not a valid schema: no such schema ${pointer}` },
 	});
 });
 
@@ -359,7 +359,7 @@ test.each([
 ])('refuses before the call a schema that cannot check an answer: %j', (broken, fault) => {
 	expect(readSchema(broken)).toMatchObject({
 		ok: false,
-		failure: { message: expect.stringContaining(`"JSON Schema" is not a valid schema: ${fault}`) },
+		failure: { message: expect.stringContaining(`'JSON Schema' is not a valid schema: ${fault}`) },
 	});
 });
 
@@ -418,7 +418,7 @@ describe('an integer above 2^53', () => {
 		['1152921504606847000', { enum: [2 ** 60] }],
 	])('is refused in a schema, because another number would be sent: %s', (number, given) => {
 		expect(readSchema(given)).toMatchObject({
-			failure: { message: `"JSON Schema" contains the number ${number}, which would lose digits` },
+			failure: { message: `'JSON Schema' contains the number ${number}, which would lose digits` },
 		});
 	});
 });

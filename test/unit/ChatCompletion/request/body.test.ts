@@ -59,30 +59,30 @@ test('sends an extra body, whatever the names of its keys', () => {
 test.each([
 	[
 		'{"seed":12345678901234567890}',
-		'"Extra Body" contains the number 12345678901234567890, which would lose digits',
+		"'Extra Body' contains the number 12345678901234567890, which would lose digits",
 	],
-	[{ a: [2 ** 53] }, '"Extra Body" contains the number 9007199254740992, which would lose digits'],
-	['{"model":"x"}', '"Extra Body" sets "model", which the field "Model" already sets'],
-	[{ messages: [] }, '"Extra Body" sets "messages", which the field "Messages" already sets'],
-	[{ stream: false }, '"Extra Body" sets "stream", which the field "Stream" already sets'],
+	[{ a: [2 ** 53] }, "'Extra Body' contains the number 9007199254740992, which would lose digits"],
+	['{"model":"x"}', "'Extra Body' sets \"model\", which the field 'Model' already sets"],
+	[{ messages: [] }, "'Extra Body' sets \"messages\", which the field 'Messages' already sets"],
+	[{ stream: false }, "'Extra Body' sets \"stream\", which the field 'Stream' already sets"],
 	[
 		{ temperature: 1 },
-		'"Extra Body" sets "temperature", which a field or an option of this node already sets',
+		'\'Extra Body\' sets "temperature", which a field or an option of this node already sets',
 	],
 	[
 		{ stream_options: {} },
-		'"Extra Body" sets "stream_options", which a field or an option of this node already sets',
+		'\'Extra Body\' sets "stream_options", which a field or an option of this node already sets',
 	],
 	[
 		{ enable_thinking: true },
-		'"Extra Body" sets "enable_thinking", which a field or an option of this node already sets',
+		'\'Extra Body\' sets "enable_thinking", which a field or an option of this node already sets',
 	],
-	['[1]', '"Extra Body" is not a JSON object'],
-	['{', '"Extra Body" is not a JSON object'],
-	[7, '"Extra Body" is not a JSON object'],
-	[deeplyNested('object'), '"Extra Body" is too large or nested too deeply'],
-	['{"id":9007199254740993}', '"Extra Body" contains the number 9007199254740993, which would lose digits'],
-	[{ id: 2 ** 60 }, '"Extra Body" contains the number 1152921504606847000, which would lose digits'],
+	['[1]', "'Extra Body' is not a JSON object"],
+	['{', "'Extra Body' is not a JSON object"],
+	[7, "'Extra Body' is not a JSON object"],
+	[deeplyNested('object'), "'Extra Body' is too large or nested too deeply"],
+	['{"id":9007199254740993}', "'Extra Body' contains the number 9007199254740993, which would lose digits"],
+	[{ id: 2 ** 60 }, "'Extra Body' contains the number 1152921504606847000, which would lose digits"],
 ])('refuses an invalid extra body: %#', (extraBody, message) => {
 	const reasoning = { model: 'family_a-v3.2', choice: 'on', control: 'auto', split: false } as const;
 	const read = body({ extraBody, reasoning, sampling: { temperature: 0 } });

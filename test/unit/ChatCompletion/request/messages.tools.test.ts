@@ -59,11 +59,11 @@ test.each([
 });
 
 test.each([
-	['', 'sent', 'has no "Call ID"'],
+	['', 'sent', "has no 'Call ID'"],
 	['c1', null, 'has no result for the call "c1"'],
 	[['c1', 'c2'], ['a'], 'has 2 call IDs, but 1 results'],
 	[['c1', 'c2'], 'a', 'has 2 call IDs, but 1 results'],
-	[['c1', ''], ['a', 'b'], 'has an empty "Call ID" at position 2'],
+	[['c1', ''], ['a', 'b'], "has an empty 'Call ID' at position 2"],
 	[['c1', 'c2'], ['a', null], 'has no result for the call "c2"'],
 ])('refuses results that do not match their calls: %j %j', (callId, content, failure) => {
 	expect(readToolResults(callId, content)).toEqual({ ok: false, failure });

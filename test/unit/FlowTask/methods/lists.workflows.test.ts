@@ -32,6 +32,6 @@ test('an account without saved workflows gets an entry that says what to do inst
 test('a list that needs the export names the other way to fill in the field', async () => {
 	const form = { getCurrentNodeParameter: () => '{}' } as unknown as ILoadOptionsFunctions;
 	const { results } = await searchSeeds.call(form, 'anything');
-	expect(results).toEqual([{ name: expect.stringContaining('"By Name"') as string, value: '' }]);
+	expect(results).toEqual([{ name: expect.stringContaining("'By Name'") as string, value: '' }]);
 	expect(results[0]?.name.length).toBeLessThanOrEqual(SHOWN_CHARS);
 });

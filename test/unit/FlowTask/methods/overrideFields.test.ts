@@ -43,10 +43,10 @@ test('an empty list allows any text, and the value of the export is always an op
 });
 
 test.each<[string, unknown, unknown, string]>([
-	['nothing pasted', '{}', '{}', 'paste the API-format export into "Workflow Definition" above'],
+	['nothing pasted', '{}', '{}', "paste the API-format export into 'Workflow Definition' above"],
 	['a cut file', definition.slice(0, -5), '{}', 'is not valid JSON'],
 	['an editor file', '{"nodes": [], "links": []}', '{}', 'UI format'],
-	['an invalid view', definition, '{"3": {}}', '"Parameter View" is JSON, but'],
+	['an invalid view', definition, '{"3": {}}', "'Parameter View' is JSON, but"],
 	['links only', '{"8": {"class_type": "VAEDecode", "inputs": {"samples": ["3", 0]}}}', '{}', 'no input'],
 ])('shows a notice instead of rows for %s', (_case, definitionSource, specSource, notice) => {
 	const answer = overrideFieldsOf(definitionSource, specSource);
@@ -62,24 +62,24 @@ test.each([
 	['{}', 'saved without its export'],
 	[
 		definition.slice(0, -5),
-		'In the saved workflow "Portrait" of the account: "Workflow Definition" is not valid',
+		`In the saved workflow "Portrait" of the account: 'Workflow Definition' is not valid`,
 	],
 ])('the notice for a workflow saved in the account with %j says where to go', (source, said) => {
 	const saved = { workflowId: 'wf', definition: source, view: '', savedAs: 'Portrait' };
 	expect(fieldsOf(saved).emptyFieldsNotice).toContain(said);
-	expect(fieldsOf(saved).emptyFieldsNotice).toContain('"Workflow" > "Save"');
+	expect(fieldsOf(saved).emptyFieldsNotice).toContain("'Workflow' > 'Save'");
 });
 
 test.each<[string, Record<string, object>]>([
 	[
-		'2 nodes, 2 inputs, 1 prompt; "Prompt" fills text (1)',
+		"2 nodes, 2 inputs, 1 prompt; 'Prompt' fills text (1)",
 		{
 			'1': { class_type: 'CLIPTextEncode', inputs: { text: 'a' } },
 			'2': { class_type: 'X', inputs: { a: 1, b: ['1', 0] } },
 		},
 	],
 	[
-		'2 nodes, 2 inputs, 2 prompts; "Prompt" fills text_g (1), text_l (1)',
+		"2 nodes, 2 inputs, 2 prompts; 'Prompt' fills text_g (1), text_l (1)",
 		{
 			'1': { class_type: 'CLIPTextEncodeSDXL', inputs: { text_g: 'a', text_l: 'a' } },
 			'2': { class_type: 'KSampler', inputs: { positive: ['1', 0] } },
@@ -109,7 +109,7 @@ test('a row has the form that n8n requires; numbers and switches start with the 
 				...common,
 				id: 'found',
 				displayName:
-					'Found: 1 node, 4 inputs, 0 prompts; "Prompt" fills nothing: the workflow has no input that is clearly its prompt',
+					"Found: 1 node, 4 inputs, 0 prompts; 'Prompt' fills nothing: the workflow has no input that is clearly its prompt",
 				type: 'jwt',
 				readOnly: true,
 				required: true,
@@ -148,7 +148,7 @@ test('more inputs than the editor can show are counted in a last, read-only row'
 	const fields = offered({ '3': { class_type: 'X', inputs } }, '');
 	expect(fields).toHaveLength(301);
 	expect(fields.at(-1)).toMatchObject({ readOnly: true, required: false });
-	expect(fields.at(-1)?.displayName).toMatch(/^10 more inputs are not listed: set them by "Node ID/);
+	expect(fields.at(-1)?.displayName).toMatch(/^10 more inputs are not listed: set them by 'Node ID/);
 });
 
 /** The rows of the example as the editor keeps them, one of them with a value. */

@@ -156,9 +156,9 @@ describe('a run whose first failure ends it', () => {
 		expect(opened).toMatchObject({
 			ok: false,
 			failure: {
-				message: 'This run has 30 tasks, but "Limit per Day" (20) leaves only 12 for today',
+				message: "This run has 30 tasks, but 'Limit per Day' (20) leaves only 12 for today",
 				advice: expect.stringMatching(
-					/"On Error" in the node's settings.*under "Cost and Speed"\.$/,
+					/'On Error' in the node's settings.*under 'Cost and Speed'\.$/,
 				) as string,
 			},
 		});

@@ -212,7 +212,7 @@ test('a failure says why, without the ID and without a key', async () => {
 	expect(table.all()[0]).toMatchObject({
 		status: 'submitted',
 		error:
-			'Task was not done; [hidden]. The node no longer follows this task; "Wait for Completion" for this execution collects it.',
+			"Task was not done; [hidden]. The node no longer follows this task; 'Wait for Completion' for this execution collects it.",
 	});
 });
 

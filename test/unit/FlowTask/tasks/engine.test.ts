@@ -372,7 +372,7 @@ describe('runTasks: failures', () => {
 			failure: { kind: 'credential', details: { taskId: 't-1' } },
 		});
 		expect(outcome?.failure?.message).toMatch(/^Task t-1 was submitted, but its state cannot be read/);
-		expect(outcome?.failure?.advice).toContain('"Wait for Completion" operation with task ID t-1');
+		expect(outcome?.failure?.advice).toContain("'Wait for Completion' operation with task ID t-1");
 		expect(outcome?.failure?.advice).not.toContain('run the node again');
 	});
 });

@@ -74,7 +74,7 @@ describe('a task that an unclear answer names', () => {
 	])('is in the message, the advice and the details: %s', (_name, failure) => {
 		expect(failure).toMatchObject({
 			message: expect.stringMatching(/^Task t-9 may have been created/),
-			advice: expect.stringContaining('"Get" operation with task ID t-9'),
+			advice: expect.stringContaining("'Get' operation with task ID t-9"),
 			details: { taskId: 't-9', mayExist: true, status: 'unknown' },
 		});
 	});

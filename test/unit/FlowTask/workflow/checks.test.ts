@@ -57,7 +57,7 @@ test.each([
 	['a value of the wrong type', 'steps', 'many', false],
 ])('advises to refresh the list of inputs: %s', (_, parameter, value, isAdvised) => {
 	const checked = check('3', parameter, value);
-	expect(!checked.ok && checked.failure.advice.includes('"Refresh Input List"')).toBe(isAdvised);
+	expect(!checked.ok && checked.failure.advice.includes("'Refresh Input List'")).toBe(isAdvised);
 });
 
 describe('checkOverrides', () => {

@@ -107,7 +107,7 @@ describe('a linked seed', () => {
 		expect(applySeed({}, plan, 0, () => 0, ONLY)).toMatchObject({
 			failure: {
 				message:
-					'The node cannot tell which input is the seed that "Seed Mode" should set: the seed of KSampler (node 3) cannot be set, because it comes from another node',
+					"The node cannot tell which input is the seed that 'Seed Mode' should set: the seed of KSampler (node 3) cannot be set, because it comes from another node",
 			},
 		});
 	});
@@ -116,8 +116,8 @@ describe('a linked seed', () => {
 		const result = applySeed({}, { mode: 'fixed', base: 1, targets: '' }, 0, () => 0, ONLY);
 		expect(result).toMatchObject({
 			failure: {
-				message: 'The node cannot tell which input is the seed that "Seed Mode" should set',
-				advice: expect.stringContaining('paste the workflow\'s export into "Workflow Definition"'),
+				message: "The node cannot tell which input is the seed that 'Seed Mode' should set",
+				advice: expect.stringContaining("paste the workflow's export into 'Workflow Definition'"),
 			},
 		});
 	});
@@ -185,7 +185,7 @@ describe.each([
 			failure: { advice: expect.stringContaining('a number of its own') as unknown },
 		});
 		expect(send({ targets: target })).toMatchObject({
-			failure: { message: `"Seed Targets" contains "${target}", whose number is also for ${alsoFor}` },
+			failure: { message: `'Seed Targets' contains "${target}", whose number is also for ${alsoFor}` },
 		});
 		// What a person enters is sent as it is, and to no variant as another number.
 		const entered = { '9': { inputs: { [parameter]: 12 } } };
@@ -308,7 +308,7 @@ test('a target that may name two inputs is refused with both', () => {
 	const plan = { mode: 'fixed' as const, base: 7, targets: '1.2.seed', definition };
 	expect(applySeed({}, plan, 0, () => 0, ONLY)).toMatchObject({
 		failure: {
-			message: '"Seed Targets" contains "1.2.seed", which is "2.seed" of node 1 and "seed" of node 1.2',
+			message: '\'Seed Targets\' contains "1.2.seed", which is "2.seed" of node 1 and "seed" of node 1.2',
 		},
 	});
 });

@@ -60,7 +60,7 @@ describe('promptFromJson', () => {
 
 	it.each(['list', 'object'] as const)('refuses a %s nested too deeply to be sent', (kind) => {
 		expect(promptFromJson(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`)).toMatchObject({
-			failure: { kind: 'badInput', message: '"Prompt (JSON)" is not valid JSON: it is nested too deeply' },
+			failure: { kind: 'badInput', message: "'Prompt (JSON)' is not valid JSON: it is nested too deeply" },
 		});
 		const value: unknown = JSON.parse(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`);
 		expect(promptFromJson(value)).toMatchObject({ failure: { kind: 'badInput' } });
@@ -100,7 +100,7 @@ describe('promptFromJson', () => {
 		[
 			'a body for another workflow',
 			{ workflow_id: 'other', prompt: CHANGES },
-			'is a request body for the workflow "other", but "Workflow" is "w"',
+			'is a request body for the workflow "other", but \'Workflow\' is "w"',
 		],
 		['a body for no workflow', { workflow_id: null, prompt: CHANGES }, 'for the workflow "null", but'],
 		['a body in a body', { prompt: { workflow_id: 'w', prompt: CHANGES } }, noInputsFor('prompt')],
@@ -198,7 +198,7 @@ describe('promptFromJson', () => {
 			fc.property(hostile, (value) => {
 				const result = promptFromJson(value);
 				if (!result.ok) {
-					expect(result.failure.message).toMatch(/^"Prompt \(JSON\)" /);
+					expect(result.failure.message).toMatch(/^'Prompt \(JSON\)' /);
 					return;
 				}
 				for (const changed of Object.values(result.value)) expect(Object.keys(changed)).toEqual(['inputs']);

@@ -425,7 +425,7 @@ describe('refuses', () => {
 		],
 	])('%s', (_name, source, why) => {
 		const sent = withPromptText({}, 'a cat', define(source));
-		expect(sent).toMatchObject({ ok: false, failure: { message: `"Prompt" cannot be sent: ${why}` } });
+		expect(sent).toMatchObject({ ok: false, failure: { message: `'Prompt' cannot be sent: ${why}` } });
 	});
 
 	test('an advice for equals says how to choose', () => {
@@ -433,7 +433,7 @@ describe('refuses', () => {
 		expect(withPromptText({}, 'a cat', define(sampled({ '10': joined })))).toMatchObject({
 			failure: {
 				advice:
-					'Clear "Prompt" and choose the input under "Inputs to Change", or put "prompt" into the title of its node in the engine\'s editor and export again. Nothing was submitted for this item.',
+					"Clear 'Prompt' and choose the input under 'Inputs to Change', or put \"prompt\" into the title of its node in the engine's editor and export again. Nothing was submitted for this item.",
 			},
 		});
 	});

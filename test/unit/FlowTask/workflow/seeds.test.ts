@@ -120,8 +120,8 @@ describe('applySeed', () => {
 		expect(result).toMatchObject({
 			failure: {
 				message:
-					'Too few seeds fit all inputs that "Seed Mode" sets: 3.seed (from 0 to 2147483647), 8.seed (1099511627776 or more)',
-				advice: expect.stringMatching(/^List under "Seed Targets" only/) as unknown,
+					"Too few seeds fit all inputs that 'Seed Mode' sets: 3.seed (from 0 to 2147483647), 8.seed (1099511627776 or more)",
+				advice: expect.stringMatching(/^List under 'Seed Targets' only/) as unknown,
 			},
 		});
 	});
@@ -140,7 +140,7 @@ describe('applySeed', () => {
 					'the seed of KSampler (node 3) cannot be set, because it comes from another node',
 				) as unknown,
 				advice:
-					'Enter the input that the seed comes from under "Seed Targets" as node ID and parameter, or set "Seed Mode" to Keep.',
+					"Enter the input that the seed comes from under 'Seed Targets' as node ID and parameter, or set 'Seed Mode' to Keep.",
 			},
 		});
 		expect(findSeeds(FOREIGN_SEED).foreign.map(({ node }) => node.nodeId)).toEqual(['3']);
@@ -180,7 +180,7 @@ describe('applySeed', () => {
 	it('reports that an expression returned no number', () => {
 		expect(seedOne({}, plan('fixed', { base: NaN, targets: '3.seed' }), 0, noDice)).toMatchObject({
 			failure: {
-				message: '"Seed" must be a whole number from 0 to 9007199254740991; no number was given',
+				message: "'Seed' must be a whole number from 0 to 9007199254740991; no number was given",
 			},
 		});
 	});
@@ -283,7 +283,7 @@ describe('applySeed for the variants of an item', () => {
 		expect(seedsOf(variantsOf(3, {}, few, dice))).toEqual([6, 7, 8].map((seed) => ({ '3.seed': seed })));
 		expect(dice).toHaveBeenCalledWith(5, 6);
 		expect(seedsOf(variantsOf(5, {}, few))[0]).toBe(
-			'Too few seeds fit all inputs that "Seed Mode" sets: 3.seed (from 5 to 8)',
+			"Too few seeds fit all inputs that 'Seed Mode' sets: 3.seed (from 5 to 8)",
 		);
 	});
 
@@ -305,7 +305,7 @@ describe('applySeed for the variants of an item', () => {
 		for (const seed of [-5, Number.MAX_SAFE_INTEGER]) {
 			const [first, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed } } }, plan('keep')));
 			expect(first).toEqual({ '3.seed': seed });
-			expect(second).toBe(`"3.seed" must be a whole number from 0 to 9007199254740991, but is ${seed + 1}`);
+			expect(second).toBe(`'3.seed' must be a whole number from 0 to 9007199254740991, but is ${seed + 1}`);
 		}
 	});
 
@@ -335,8 +335,8 @@ describe('applySeed for the variants of an item', () => {
 			for (const result of variantsOf(2, {}, unknown)) {
 				expect(result).toMatchObject({
 					failure: {
-						message: expect.stringMatching(/^"Variants" is 2, .* all 2 images would be the same$/) as unknown,
-						advice: expect.stringContaining('set "Variants" to 1') as unknown,
+						message: expect.stringMatching(/^'Variants' is 2, .* all 2 images would be the same$/) as unknown,
+						advice: expect.stringContaining("set 'Variants' to 1") as unknown,
 					},
 				});
 			}

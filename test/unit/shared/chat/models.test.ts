@@ -69,7 +69,7 @@ test.each([
 	[{ body: '['.repeat(1_000_000) }, 'The platform lists no models'],
 	[{ statusCode: 400, body: '' }, 'refused the request to list the models: no reason was given (HTTP 400)'],
 	[{ body: undefined }, 'the answer could not be read'],
-	[{ statusCode: 404, body: 'Not found' }, 'The platform has no list of models at the "Models Path"'],
+	[{ statusCode: 404, body: 'Not found' }, "The platform has no list of models at the 'Models Path'"],
 	[
 		{ statusCode: 401, body: '{"error":{"message":"bad key sk-0123456789abcdef"}}' },
 		'does not accept the API key',
@@ -87,12 +87,12 @@ test.each([
 
 test('reports a busy platform without advising an option that a list does not have', async () => {
 	await expect(search({ ...{ statusCode: 429 }, body: '{"msg":"slow down"}' })).rejects.toThrow(
-		'The platform is not accepting more requests, so the node could not list the models. Open the list again later, or choose "By ID" and enter the model\'s ID. The platform said: slow down.',
+		"The platform is not accepting more requests, so the node could not list the models. Open the list again later, or choose 'By ID' and enter the model's ID. The platform said: slow down.",
 	);
 });
 
 test('sends nothing without a path', async () => {
 	await expect(search({ body: '["a"]' }, '', '')).rejects.toThrow(
-		'The credential has no "Models Path", so there is no list of models',
+		"The credential has no 'Models Path', so there is no list of models",
 	);
 });

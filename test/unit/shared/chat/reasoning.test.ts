@@ -69,7 +69,7 @@ test.each([
 test('refuses an unknown choice, because the reasoning would be billed', () => {
 	expect(readWish((name) => (name === 'reasoning' ? 'maybe' : ''), false)).toMatchObject({
 		ok: false,
-		failure: { message: '"Reasoning" must be default, on or off' },
+		failure: { message: "'Reasoning' must be default, on or off" },
 	});
 });
 

@@ -50,7 +50,7 @@ describe('explainExpressionError', () => {
 		});
 		expect(explainExpressionError(error)).toEqual({
 			kind: 'badInput',
-			message: 'n8n could not read "workflowId" for this item: No path back',
+			message: "n8n could not read 'workflowId' for this item: No path back",
 			advice:
 				"The node is not connected. Check the expressions in the node's fields. Nothing was sent for this item.",
 		});

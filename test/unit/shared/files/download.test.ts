@@ -256,7 +256,7 @@ describe('createDownload', () => {
 				kind: 'file',
 				expired: false,
 				message: expect.stringContaining("must not reach into n8n's own network"),
-				advice: expect.stringContaining('"File Hosts"'),
+				advice: expect.stringContaining("'File Hosts'"),
 			},
 		});
 		expect(requests).toEqual([]);

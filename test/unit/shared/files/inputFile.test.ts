@@ -174,7 +174,7 @@ describe('fetchInputFile', () => {
 		await expect(fetchInputFile(context, 'http://127.0.0.1:5678/a.png', 1_000)).resolves.toMatchObject({
 			failure: {
 				message: expect.stringContaining('must not reach into'),
-				advice: expect.stringContaining('"File Hosts"'),
+				advice: expect.stringContaining("'File Hosts'"),
 			},
 		});
 		expect(context.asked).toEqual([]);

@@ -86,14 +86,14 @@ test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
 	(retries) => {
 		expect(checkEntered({ retries }, OPTIONS)).toMatchObject({
 			ok: false,
-			failure: { message: '"Retries" must be a number from 0 to 10', kind: 'badInput' },
+			failure: { message: "'Retries' must be a number from 0 to 10", kind: 'badInput' },
 		});
 	},
 );
 
 test.each(['Fast', 'quick', ' ', 1, true, {}, ['fast']])('refuses %p as a mode', (mode) => {
 	const read = checkEntered({ mode }, OPTIONS);
-	expect(read.ok ? '' : read.failure.message).toBe('"Mode" must be fast or good');
+	expect(read.ok ? '' : read.failure.message).toBe("'Mode' must be fast or good");
 });
 
 test.each(['fast', 'good', '', null, undefined])('accepts %p as a mode', (mode) => {
@@ -126,16 +126,16 @@ test('a switch that an expression returned as text becomes a boolean', () => {
 test('reports all wrong values at once', () => {
 	const read = checkEntered({ retries: 'x', temperature: 9 }, OPTIONS);
 	expect(read.ok ? '' : read.failure.message).toBe(
-		'"Retries" must be a number from 0 to 10; "Temperature" must be a number from 0 to 2',
+		"'Retries' must be a number from 0 to 10; 'Temperature' must be a number from 0 to 2",
 	);
 });
 
 test.each([
-	[{ retries: 'x' }, 'Correct it under "Options" in the node. Nothing was sent.'],
-	[{ timeout: 'x' }, 'Correct it in the field "Timeout" in the node. Nothing was sent.'],
+	[{ retries: 'x' }, "Correct it under 'Options' in the node. Nothing was sent."],
+	[{ timeout: 'x' }, "Correct it in the field 'Timeout' in the node. Nothing was sent."],
 	[
 		{ retries: 'x', temperature: 'x', timeout: 'x' },
-		'Correct it under "Options" and in the field "Timeout" in the node. Nothing was sent.',
+		"Correct it under 'Options' and in the field 'Timeout' in the node. Nothing was sent.",
 	],
 ])('the advice for %j says where to correct it', (given, advice) => {
 	expect(checkEntered(given, OPTIONS, FORM)).toMatchObject({ ok: false, failure: { advice } });

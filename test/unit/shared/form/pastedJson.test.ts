@@ -119,7 +119,7 @@ test.each<[unknown, string]>([
 ])('refuses the ID %j, which n8n has rounded', (value, rounded) => {
 	expect(refuseRounded('Task IDs', value)).toMatchObject({
 		kind: 'badInput',
-		message: `"Task IDs" contains ${rounded}, which is a number beyond 9007199254740991, so n8n rounds its last digits`,
+		message: `'Task IDs' contains ${rounded}, which is a number beyond 9007199254740991, so n8n rounds its last digits`,
 	});
 });
 
@@ -160,6 +160,6 @@ test.each<[unknown, unknown]>([
 test('JSON that is sent as it is entered has no key twice', () => {
 	expect(refuseLossyJson('Extra Body', '{"n": 1, "a": {"n": 2}}')).toBeUndefined();
 	expect(refuseLossyJson('Extra Body', '{"a": {"n": 1, "n": 4}}')).toMatchObject({
-		message: '"Extra Body" has an object that contains the key "n" twice',
+		message: '\'Extra Body\' has an object that contains the key "n" twice',
 	});
 });

@@ -64,7 +64,7 @@ describe('readPlatformAccount', () => {
 			value: { fileHosts: ['10.0.0.5', 'minio.internal:9000'] },
 		});
 		expect(read({ fileHosts: '10.0.0.0/8' })).toMatchObject({
-			failure: { message: '"File Hosts" in the credential contains "10.0.0.0/8", which is not a host' },
+			failure: { message: '\'File Hosts\' in the credential contains "10.0.0.0/8", which is not a host' },
 		});
 	});
 

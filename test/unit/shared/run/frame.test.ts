@@ -134,7 +134,7 @@ it('does not wait long for a last write after a cancellation', async () => {
 it.each([
 	[2, 0, undefined],
 	[2, 2, undefined],
-	[3, 2, 'This run would submit 3 tasks, more than the 2 that "Max Tasks" allows'],
+	[3, 2, "This run would submit 3 tasks, more than the 2 that 'Max Tasks' allows"],
 ])('returns for %d with a limit of %d the message: %s', (count, most, message) => {
 	expect(overBudget(count, most, `submit ${count} tasks`, 'Max Tasks')?.message).toBe(message);
 });

@@ -199,7 +199,7 @@ describe('readDefinition', () => {
 		const unknown = { inputs: { text: 'a fox' }, _meta: { title: 'Prompt Magic' } };
 		for (const node of [unknown, { ...unknown, class_type: null }]) {
 			expect(refusal({ ...EXPORT, '57:43': node })).toBe(
-				'"Workflow Definition" has a node without "class_type": Prompt Magic, ID 57:43',
+				'\'Workflow Definition\' has a node without "class_type": Prompt Magic, ID 57:43',
 			);
 		}
 		expect(readDefinition({ ...EXPORT, _comment: 'by hand', extra: { ds: {} } }).ok).toBe(true);

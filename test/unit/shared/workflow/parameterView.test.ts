@@ -66,7 +66,7 @@ describe('readParameterView', () => {
 		['too many wrappers', { data: { data: { data: { data: VIEW } } } }, 'contains no "spec"'],
 	])('refuses %s', (_name, source, message) => {
 		expect(refusal(source)).toContain(
-			`"Parameter View" ${message.startsWith('is not') ? '' : 'is JSON, but '}${message}`,
+			`'Parameter View' ${message.startsWith('is not') ? '' : 'is JSON, but '}${message}`,
 		);
 	});
 

@@ -57,7 +57,7 @@ describe('a name that two workflows have', () => {
 		expect(find('Portrait')).toMatchObject({
 			failure: {
 				message:
-					'"Saved Workflows" in the credential contains "Portrait" 2 times, apart from blanks around the name',
+					'\'Saved Workflows\' in the credential contains "Portrait" 2 times, apart from blanks around the name',
 			},
 		});
 		expect(find('Fox')).toMatchObject({ value: { workflowId: 'c' } });

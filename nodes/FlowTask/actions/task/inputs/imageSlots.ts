@@ -23,7 +23,7 @@ export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlo
 	const named = new Set<string>();
 	const rows = objectsIn(run.context.getNodeParameter('imageSlots.slot', itemIndex, []));
 	for (const [index, row] of rows.entries()) {
-		const name = `Image ${index + 1} of "Input Images"`;
+		const name = `Image ${index + 1} of 'Input Images'`;
 		const nodeId = chosenText(row.nodeId);
 		const input = { nodeId, parameter: enteredText(row.parameter) || 'image' };
 		if (!nodeId)
@@ -38,7 +38,7 @@ export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlo
 				'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
 			);
 		named.add(target);
-		const from = readChoice(`The "Source" of ${name}`, ['binary', 'url', 'imageId'], row.source);
+		const from = readChoice(`The 'Source' of ${name}`, ['binary', 'url', 'imageId'], row.source);
 		if (!from.ok) return from;
 		if (from.value === 'imageId') {
 			const imageId = readImageId(row, name);

@@ -59,7 +59,7 @@ function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: str
 	const isBlank = typeof value === 'string' && !value.trim();
 	if (isBlank && typeof entered === 'string' && entered.startsWith('=')) {
 		return failInput(
-			'"Prompt (JSON)" is empty (its expression returned nothing)',
+			"'Prompt (JSON)' is empty (its expression returned nothing)",
 			'Correct the expression; for an item that changes nothing, let it return {}. Nothing was submitted for this item.',
 		);
 	}
@@ -68,7 +68,7 @@ function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: str
 	return fail({
 		...prompt.failure,
 		advice:
-			'A quotation mark, a line break or a backslash in a value that {{ … }} inserts breaks the JSON. Set "Change Inputs By" to Form and enter the text under "Prompt", or write {{ JSON.stringify($json.prompt) }} without quotation marks around it. Nothing was submitted for this item.',
+			"A quotation mark, a line break or a backslash in a value that {{ … }} inserts breaks the JSON. Set 'Change Inputs By' to Form and enter the text under 'Prompt', or write {{ JSON.stringify($json.prompt) }} without quotation marks around it. Nothing was submitted for this item.",
 	});
 }
 
@@ -97,7 +97,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		const more = textOf(member(error, 'description'));
 		const words = (more ? `${reason}: ${more}` : reason).replace(ROW_OF_N8N, '');
 		return failInput(
-			`"Inputs to Change" cannot be sent: ${excerpt(withRowTitles(words, rows), 400)}`,
+			`'Inputs to Change' cannot be sent: ${excerpt(withRowTitles(words, rows), 400)}`,
 			'Correct the value of this row. Nothing was submitted for this item.',
 		);
 	}
@@ -108,7 +108,7 @@ const ROW_OF_N8N = / \[item \d+\]/g;
 
 function readRow(row: IDataObject, number: number): Result<OverrideField> {
 	const valueType = readChoice(
-		`The "Type" of row ${number} of "Inputs to Change"`,
+		`The 'Type' of row ${number} of 'Inputs to Change'`,
 		['auto', 'string', 'number', 'boolean', 'json'],
 		row.valueType,
 	);

@@ -60,8 +60,8 @@ function readCount(value: unknown): Result<number> {
 	const count = numberOf(value) ?? 0;
 	if (Number.isInteger(count) && count >= 1 && count <= MOST_VARIANTS) return ok(count);
 	return failInput(
-		`"Variants" must be a whole number from 1 to ${MOST_VARIANTS}`,
-		`Enter a whole number from 1 to ${MOST_VARIANTS}. For more images of one prompt, pass the item in more than once, with "Seed Mode" set to Increment by Item or Random. Nothing was submitted for this item.`,
+		`'Variants' must be a whole number from 1 to ${MOST_VARIANTS}`,
+		`Enter a whole number from 1 to ${MOST_VARIANTS}. For more images of one prompt, pass the item in more than once, with 'Seed Mode' set to Increment by Item or Random. Nothing was submitted for this item.`,
 	);
 }
 

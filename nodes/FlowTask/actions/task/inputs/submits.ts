@@ -35,7 +35,7 @@ export interface Submit extends SentFacts {
 }
 
 const SEED_KEPT =
-	'"Seed Mode" is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into "Workflow Definition", enter their names under "Seed Targets", or choose Keep.';
+	"'Seed Mode' is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into 'Workflow Definition', enter their names under 'Seed Targets', or choose Keep.";
 
 /**
  * Reads what will be sent for an item, one request per variant.
@@ -86,8 +86,8 @@ function keptSeedHint(
 	const more = others.length > 0 ? ` and ${others.length} more` : '';
 	const cure = first.alsoFor
 		? 'Give the seed a number of its own in the workflow'
-		: 'Enter the input that it comes from under "Seed Targets"';
-	return `"Seed Mode" is Random, but the seed of ${first.node.title} (node ${first.node.nodeId})${more} could not be changed, because ${whyForeign(first)}: the same inputs may give the same image. ${cure}, or choose Keep.`;
+		: "Enter the input that it comes from under 'Seed Targets'";
+	return `'Seed Mode' is Random, but the seed of ${first.node.title} (node ${first.node.nodeId})${more} could not be changed, because ${whyForeign(first)}: the same inputs may give the same image. ${cure}, or choose Keep.`;
 }
 
 type ItemInputs = Extract<ReturnType<typeof readInputs>, { ok: true }>['value'];
@@ -112,7 +112,7 @@ function readInputs(run: NodeRun, itemIndex: number) {
 	const key = readIdempotencyKey(run, itemIndex);
 	if (!key.ok) return key;
 	const mode = readChoice(
-		'"Seed Mode"',
+		"'Seed Mode'",
 		['random', 'keep', 'fixed', 'increment'],
 		context.getNodeParameter('seedMode', itemIndex, ''),
 	);
@@ -147,7 +147,7 @@ function unusedFileHint(
 	const [loader] = isSet ? [] : loaders;
 	return (
 		loader &&
-		`"Input Images" is empty, so the file of the item is not sent: "${loader.name}" keeps its hosted file.`
+		`'Input Images' is empty, so the file of the item is not sent: "${loader.name}" keeps its hosted file.`
 	);
 }
 
@@ -202,13 +202,13 @@ function readWorkflowId({ context, workflows }: NodeRun, itemIndex: number): Res
 	const { workflowId } = source.value;
 	if (!workflowId) {
 		return failInput(
-			'"Workflow" is empty',
+			"'Workflow' is empty",
 			"Choose a saved workflow, or enter the ID that the platform's console shows for the hosted one. If the field is an expression, check that it returns a value for this item.",
 		);
 	}
 	if (!canBeId(workflowId)) {
 		return failInput(
-			`"Workflow" contains "${excerpt(workflowId, 40)}", which is not an ID`,
+			`'Workflow' contains "${excerpt(workflowId, 40)}", which is not an ID`,
 			"Choose a saved workflow, or enter only the ID that the platform's console shows for the hosted one, not the workflow itself or its URL.",
 		);
 	}

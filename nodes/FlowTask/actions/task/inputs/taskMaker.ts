@@ -19,7 +19,7 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 	const outputs = readOutputNodes(run, itemIndex);
 	if (!outputs.ok) return outputs;
 	const chosen = readChoice(
-		'"Output"',
+		"'Output'",
 		['filePerItem', 'allFiles', 'urls'],
 		// Submit has no such field.
 		context.getNodeParameter('output', itemIndex, 'urls'),
@@ -76,7 +76,7 @@ function readOutputNodes(
 	if (wanted.length === 0) return ok(undefined);
 	if (wanted.some(({ name }) => name === '')) {
 		return failInput(
-			'A row of "Output Nodes" has no node',
+			"A row of 'Output Nodes' has no node",
 			'Choose the node, or enter its ID or, with a workflow definition, its title. Nothing was sent for this item.',
 		);
 	}
@@ -89,7 +89,7 @@ function readOutputNodes(
 		if (!nodeId.ok) return nodeId;
 		if (found.some((one) => one.nodeId === nodeId.value)) {
 			return failInput(
-				`"Output Nodes" names node "${excerpt(nodeId.value, 40)}" twice`,
+				`'Output Nodes' names node "${excerpt(nodeId.value, 40)}" twice`,
 				'Remove one of the two rows. Nothing was sent for this item.',
 			);
 		}
@@ -107,13 +107,13 @@ function idOf(nodes: readonly DefinitionNode[], name: string): Result<string> {
 	const shown = excerpt(name, 40);
 	if (only) {
 		return failInput(
-			`"Output Nodes" names "${shown}", but the workflow has ${titled.length} nodes with that title`,
+			`'Output Nodes' names "${shown}", but the workflow has ${titled.length} nodes with that title`,
 			`Enter the ID of one of them: ${titled.map(({ nodeId }) => nodeId).join(', ')}. Nothing was sent for this item.`,
 		);
 	}
 	const list = nodes.slice(-NODES_SHOWN).map(({ nodeId, title }) => `${nodeId} (${excerpt(title, 40)})`);
 	return failInput(
-		`"Output Nodes" names "${shown}", which is not in the workflow definition`,
+		`'Output Nodes' names "${shown}", which is not in the workflow definition`,
 		`Enter the ID or the title of a node that saves files. The last nodes of the definition are: ${list.join(', ')}. Nothing was sent for this item.`,
 	);
 }
