@@ -19,6 +19,7 @@ const OF_SUBMIT: CallAdvice = {
 
 const NO_WORKFLOW =
 	/\b(?:no|unknown|no such) workflow\b|\bworkflow\b.*\b(?:not found|does not exist|unknown|deleted)\b/i;
+const OTHER_ACCOUNT = /\b(?:another|other|different) account\b/i;
 const OTHER_WORKFLOW =
 	/\b(?:no|unknown|no such) (?:node|parameter|input)\b|\b(?:node|parameter|input)\b.*\b(?:not found|does not exist|unknown)\b/i;
 
@@ -26,6 +27,9 @@ const OTHER_WORKFLOW =
 function cureOfSubmit(said: string): string {
 	if (OTHER_WORKFLOW.test(said)) {
 		return "The hosted workflow has no such input: 'Workflow Definition' may be the export of another workflow, or of a newer version than the one that is hosted. Paste the export of the workflow that 'Workflow' names. No task was created.";
+	}
+	if (OTHER_ACCOUNT.test(said)) {
+		return 'Choose the credential of the account that hosts the workflow. No task was created.';
 	}
 	if (NO_WORKFLOW.test(said)) {
 		return "Copy the ID again from the platform's console into 'Workflow', and check that the credential is of the account and the platform that host it. No task was created.";

@@ -141,6 +141,7 @@ describe('explainTaskCall', () => {
 	it.each([
 		['There is no workflow wf_1.', 'Copy the ID again'],
 		['workflow wf_1 not found', 'Copy the ID again'],
+		['The workflow wf_1 belongs to another account.', 'Choose the credential of the account'],
 		['The workflow has no node 57.', 'export of another workflow'],
 		['Node 6 (Prompt), parameter txt does not exist; it accepts: text.', 'export of another workflow'],
 		['Node 3, parameter steps must be at most 150.', 'Compare what this item sends'],
