@@ -42,7 +42,7 @@ export function explainExpressionError(error: unknown): Failure {
 	const plain = textOf(member(error, 'description')).replace(/<\/?strong>/g, '');
 	const explained = plain && `${excerpt(plain, 300)} `;
 	return badInput(
-		`n8n could not read ${parameter ? `"${parameter}"` : 'the fields'} for this item: ${wordsOfError(error)}`,
+		`n8n could not read ${parameter ? `'${parameter}'` : 'the fields'} for this item: ${wordsOfError(error)}`,
 		`${explained}Check the expressions in the node's fields. Nothing was sent for this item.`,
 	);
 }
