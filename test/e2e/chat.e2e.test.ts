@@ -69,10 +69,9 @@ describe('a webhook that streams', () => {
 		const heard: Chunk[] = [];
 		for await (const chunk of chunksOf(response)) heard.push(chunk);
 
-		expect(textOf(heard)).toBe('word1 word2 word3\n\n');
-		// n8n adds its own error, with the advice.
-		const failure = heard.find(({ type }) => type === 'error');
-		expect(failure?.content).toMatch(/^The answer broke off after 17 characters: /);
+		expect(textOf(heard)).toMatch(/^word1 word2 word3\n\nThe answer broke off after 17 characters: /);
+		// n8n adds the only error, with the advice; a chat puts "Error:" before it.
+		expect(heard.filter(({ type }) => type === 'error')).toHaveLength(1);
 		expect(stage.platform.books().chats).toHaveLength(1);
 	});
 });
