@@ -85,7 +85,7 @@ function refuseUnnamed(exported: JsonObject): Result<never> | undefined {
 }
 
 function refuse(what: string, advice: string): Result<never> {
-	return failInput(`"${FIELD}" ${what}`, advice);
+	return failInput(`'${FIELD}' ${what}`, advice);
 }
 
 /** Exports below unknown keys or in lists, as in the replies of an engine. */

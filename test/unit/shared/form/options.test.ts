@@ -94,7 +94,7 @@ test.each([11, -1, 'x', ' ', NaN, Infinity, true, [], [5], {}, new Date()])(
 
 test.each(['Fast', 'quick', ' ', 1, true, {}, ['fast']])('refuses %p as a mode', (mode) => {
 	const read = checkEntered({ mode }, OPTIONS);
-	expect(read.ok ? '' : read.failure.message).toBe('"Mode" must be fast or good');
+	expect(read.ok ? '' : read.failure.message).toBe("'Mode' must be fast or good");
 });
 
 test.each(['fast', 'good', '', null, undefined])('accepts %p as a mode', (mode) => {
@@ -146,7 +146,7 @@ test('options for experts are in a list of their own at the end of the options, 
 	expect(given).toEqual({ retries: 1, deadline: 'x' });
 	expect([groupOf('retries'), groupOf('deadline')]).toEqual(['Options', 'Expert Options']);
 	const read = checkEntered(given, fields, undefined, groupOf);
-	expect(read.ok ? '' : read.failure.advice).toContain('under "Expert Options"');
+	expect(read.ok ? '' : read.failure.advice).toContain("under 'Expert Options'");
 });
 
 test('reports all wrong values at once', () => {
@@ -158,10 +158,10 @@ test('reports all wrong values at once', () => {
 
 test.each([
 	[{ retries: 'x' }, "Correct it under 'Options' in the node. Nothing was sent."],
-	[{ timeout: 'x' }, 'Correct it in the field "Timeout" in the node. Nothing was sent.'],
+	[{ timeout: 'x' }, "Correct it in the field 'Timeout' in the node. Nothing was sent."],
 	[
 		{ retries: 'x', temperature: 'x', timeout: 'x' },
-		'Correct it under \'Options\' and in the field "Timeout" in the node. Nothing was sent.',
+		"Correct it under 'Options' and in the field 'Timeout' in the node. Nothing was sent.",
 	],
 ])('the advice for %j says where to correct it', (given, advice) => {
 	expect(checkEntered(given, OPTIONS, FORM)).toMatchObject({ ok: false, failure: { advice } });
