@@ -53,6 +53,13 @@ describe('package.json', () => {
 		expect(namedIn('README.md')).toEqual(expect.arrayContaining(['test', 'demo', 'demo:n8n']));
 	});
 
+	it('comes with a README and pages of at most 17,000 words together', () => {
+		const pages = ['README.md', ...findFiles(['docs/**/*.md'])];
+		const words = pages.flatMap((path) => read(path).match(/\S+/g) ?? []);
+		expect(words.length).toBeGreaterThan(10_000);
+		expect(words.length).toBeLessThanOrEqual(17_000);
+	});
+
 	it('has a version that the changelog lists', () => {
 		expect(read('CHANGELOG.md')).toMatch(
 			new RegExp(`^## \\[${manifest.version.replaceAll('.', '\\.')}\\]`, 'm'),
