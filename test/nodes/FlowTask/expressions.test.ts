@@ -48,8 +48,8 @@ test('an option of the whole run that cannot be read is reported for each item',
 	const options = { timeoutMinutes: brokenAtFirst('5') };
 	const run = await stage.run(prompts(2), { options }, CONTINUE);
 	expect(run.jsons(1).map(({ error }) => error)).toEqual([
-		expect.stringContaining('"options.timeoutMinutes"'),
-		expect.stringContaining('"options.timeoutMinutes"'),
+		expect.stringContaining("'options.timeoutMinutes'"),
+		expect.stringContaining("'options.timeoutMinutes'"),
 	]);
 	expect(stage.platform.books().tasksMade).toBe(0);
 });

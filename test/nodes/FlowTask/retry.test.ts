@@ -114,7 +114,7 @@ test('a retry that may not submit again says what the earlier try may have made'
 	const run = await stage.run(prompts(1), { limits });
 	const again = await stage.harness.retry(run, stage.workflow({ limits }));
 	expect(again.error?.message).toMatch(
-		/^A task may have been created for this item in an earlier try, but its ID is unknown\. This try made none: "Limit per Day" allows 1 task a day/,
+		/^A task may have been created for this item in an earlier try, but its ID is unknown\. This try made none: 'Limit per Day' allows 1 task a day/,
 	);
 	expect(again.error?.description).toMatch(
 		/^Look for the task in the platform's console before you run this item again\. Nothing was sent for this item\. Raise 'Limit per Day'/,

@@ -104,7 +104,7 @@ function readOne(context: IExecuteFunctions, itemIndex: number) {
 	const workflowId = textParameter(context, 'hostedId', itemIndex);
 	if (!name || !workflowId) {
 		return failInput(
-			`"${name ? 'Workflow ID' : 'Name'}" is empty`,
+			`'${name ? 'Workflow ID' : 'Name'}' is empty`,
 			'Enter it. If it is an expression, check that it returns a value for each item.',
 		);
 	}
