@@ -281,7 +281,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		[
 			"the editor's own file",
 			wrong({ workflowId: 'wf_1', definition: { nodes: [], links: [] } }),
-			'In the saved workflow "Poster" of the account: "Workflow Definition" is a workflow file',
+			`In the saved workflow "Poster" of the account: 'Workflow Definition' is a workflow file`,
 			"'Workflow' > 'Save' replaces what is saved under the name.",
 		],
 		[
