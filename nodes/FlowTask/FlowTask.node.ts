@@ -22,7 +22,7 @@ const OUTPUTS =
 const SUBTITLE = `={{ ['run', 'submit'].includes($parameter.operation)
 	? String($rawParameter.workflowId || 'No workflow yet').replace('${SAVED_PREFIX}', '').replace('=', '')
 		+ ($rawParameter.options?.variants > 1 ? ' · ' + $rawParameter.options.variants + ' variants' : '')
-	: { wait: 'Wait for tasks', get: 'Get tasks', upload: 'Upload image', download: 'Download files', save: 'Save workflow' }[$parameter.operation] }}` as const;
+	: { wait: 'Wait for completion', get: 'Get tasks', upload: 'Upload image', download: 'Download files', save: 'Save workflow' }[$parameter.operation] }}` as const;
 
 export class FlowTask implements INodeType {
 	description: INodeTypeDescription = {
