@@ -75,7 +75,7 @@ describe('a daily limit', () => {
 		const run = await stage.run([said('hi')], parameters);
 		const again = await stage.harness.retry(run, stage.workflow(parameters));
 		expect(again.error?.message).toMatch(
-			/^The agent may have run for this item in an earlier try\. This try did not ask it: "Limit per Day" allows 1 turn a day/,
+			/^The agent may have run for this item in an earlier try\. This try did not ask it: 'Limit per Day' allows 1 turn a day/,
 		);
 		expect(stage.platform.books().requests.invoke).toBe(1);
 	});

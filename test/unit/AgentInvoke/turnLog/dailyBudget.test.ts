@@ -220,7 +220,7 @@ test('in a run that crosses midnight, the turns of other processes on the new da
 describe('a table that people or accidents changed', () => {
 	test('deleted rows, and rows marked as not run, no longer count, nor do odd cells', async () => {
 		await takes({}, [due(0), due(1)]);
-		table.edit((row) => (row.item === 0 ? undefined : { ...row, mayHaveRun: null, tokens: -5 }));
+		table.edit((row) => (row.item === 1 ? undefined : { ...row, mayHaveRun: null, tokens: -5 }));
 		expect(await takes({}, [due(0), due(1)])).toEqual([true, false]);
 		table.edit((row) => ({ ...row, mayHaveRun: false }));
 		expect(await takes({}, [due(0)])).toEqual([true]);

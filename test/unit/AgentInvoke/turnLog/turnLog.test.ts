@@ -112,7 +112,7 @@ test('a row is in the table within two seconds of the end of its turn, while the
 	const turnLog = new TurnLog(SETTINGS, table.open(), owners, clock, new DayCounts());
 	turnLog.ended(endedTurn(clock));
 	await clock.advance(2_000);
-	expect(table.all()).toMatchObject([{ item: 0, outcome: 'answered' }]);
+	expect(table.all()).toMatchObject([{ item: 1, outcome: 'answered' }]);
 	await clock.run(turnLog.flush());
 	expect(table.calls).toEqual(['replace']);
 });

@@ -443,12 +443,12 @@ describe('a table that fails', () => {
 });
 
 test('the tasks of an execution are listed by item and variant, whatever the order of their rows', () => {
-	const rows = ['1.1', '0.3', '1.2', '0.1', '0.2'].map((taskId) => {
+	const rows = ['2.1', '1.3', '2.2', '1.1', '1.2'].map((taskId) => {
 		const [item = '', variant = ''] = taskId.split('.');
 		return { taskId, item: Number(item), variant: Number(variant) };
 	});
 	const { tasks } = recordedTasks(rows, '');
-	expect(tasks.map(({ taskId }) => taskId)).toEqual(['0.1', '0.2', '0.3', '1.1', '1.2']);
+	expect(tasks.map(({ taskId }) => taskId)).toEqual(['1.1', '1.2', '1.3', '2.1', '2.2']);
 });
 
 test('nothing is written if nothing happened', async () => {
