@@ -20,8 +20,8 @@ export function firstWords(prompt: string): string {
 	const line = prompt.replace(/\s+/g, ' ').trim();
 	if (line.length <= PROMPT_CHARS) return line;
 	const cut = line.lastIndexOf(' ', PROMPT_CHARS - 1);
-	// A text without spaces, as in Chinese, is cut anywhere.
-	return cut > 0 ? `${line.slice(0, cut).replace(/[\s,.;:]+$/, '')}…` : excerpt(line, PROMPT_CHARS);
+	// A text with few spaces, as in Chinese, is cut anywhere.
+	return cut > PROMPT_CHARS / 2 ? `${line.slice(0, cut).replace(/[\s,.;:]+$/, '')}…` : excerpt(line, PROMPT_CHARS);
 }
 
 /** Which row of the input a task belongs to, counted from 1 as people count. */
