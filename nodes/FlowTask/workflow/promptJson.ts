@@ -143,5 +143,5 @@ function refuseWholeFile(object: JsonObject): Result<JsonObject> {
 }
 
 function refuse(what: string, advice: string): Result<never> {
-	return failInput(`"${FIELD}" ${what}`, `${advice} ${NOT_SUBMITTED}`);
+	return failInput(`'${FIELD}' ${what}`, `${advice} ${NOT_SUBMITTED}`);
 }

@@ -101,7 +101,7 @@ test.each<[string, INodeParameters, RegExp, RegExp]>([
 	[
 		'an option out of its range',
 		{ options: { urlExpirePeriod: 5 } },
-		/"Link Validity \(Seconds\)" must be a number from 60/,
+		/'Link Validity \(Seconds\)' must be a number from 60/,
 		/Options/,
 	],
 	[
@@ -140,6 +140,6 @@ test.each([
 		const wrong = { [group]: { requestsPerSecond: '={{ -1 }}' } };
 		const { error } = await stage.run(prompts(1), { resource, operation, taskIds: 'task-1', ...wrong });
 		expect(error?.message).toContain("'Requests per Second' must be a number from 0");
-		expect(error?.description).toContain(`Correct it under "${label}" in the node`);
+		expect(error?.description).toContain(`Correct it under '${label}' in the node`);
 	},
 );

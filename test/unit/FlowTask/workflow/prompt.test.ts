@@ -198,7 +198,7 @@ describe('promptFromJson', () => {
 			fc.property(hostile, (value) => {
 				const result = promptFromJson(value);
 				if (!result.ok) {
-					expect(result.failure.message).toMatch(/^"Prompt \(JSON\)" /);
+					expect(result.failure.message).toMatch(/^'Prompt \(JSON\)' /);
 					return;
 				}
 				for (const changed of Object.values(result.value)) expect(Object.keys(changed)).toEqual(['inputs']);

@@ -305,7 +305,7 @@ describe('applySeed for the variants of an item', () => {
 		for (const seed of [-5, Number.MAX_SAFE_INTEGER]) {
 			const [first, second] = seedsOf(variantsOf(2, { '3': { inputs: { seed } } }, plan('keep')));
 			expect(first).toEqual({ '3.seed': seed });
-			expect(second).toBe(`"3.seed" must be a whole number from 0 to 9007199254740991, but is ${seed + 1}`);
+			expect(second).toBe(`'3.seed' must be a whole number from 0 to 9007199254740991, but is ${seed + 1}`);
 		}
 	});
 
