@@ -64,7 +64,7 @@ test.each([
 	['{}', 'saved without its export'],
 	[
 		definition.slice(0, -5),
-		'In the saved workflow "Portrait" of the account: \'Workflow Definition\' is not valid',
+		`In the saved workflow "Portrait" of the account: 'Workflow Definition' is not valid`,
 	],
 ])('the notice for a workflow saved in the account with %j says where to go', (source, said) => {
 	const saved = { workflowId: 'wf', definition: source, view: '', savedAs: 'Portrait' };
