@@ -275,19 +275,19 @@ describe('flowPlatformApi: Saved Workflows', () => {
 		[
 			'an ID that was rounded',
 			{ Poster: { workflowId: Number('12345678901234567890') } },
-			'In the saved workflow "Poster" of the account: \'workflowId\' contains 12345678901234567000, which is a number beyond',
+			`In the saved workflow "Poster" of the account: 'workflowId' contains 12345678901234567000, which is a number beyond`,
 			"the ID that the platform's console shows, in quotation marks.",
 		],
 		[
 			"the editor's own file",
 			wrong({ workflowId: 'wf_1', definition: { nodes: [], links: [] } }),
-			'In the saved workflow "Poster" of the account: "Workflow Definition" is a workflow file',
+			`In the saved workflow "Poster" of the account: 'Workflow Definition' is a workflow file`,
 			"'Workflow' > 'Save' replaces what is saved under the name.",
 		],
 		[
 			'a view without a spec',
 			wrong({ workflowId: 'wf_1', definition: textToImage, parameterView: '{"3": {}}' }),
-			'In the saved workflow "Poster" of the account: \'Parameter View\' is JSON, but contains no "spec"',
+			`In the saved workflow "Poster" of the account: 'Parameter View' is JSON, but contains no "spec"`,
 			"'Workflow' > 'Save' replaces what is saved under the name.",
 		],
 		[
