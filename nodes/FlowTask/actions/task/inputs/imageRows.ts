@@ -29,12 +29,14 @@ function fileFieldsOfAll(run: NodeRun): ReadonlySet<string> {
 function refuseNoImage(
 	run: NodeRun,
 	itemIndex: number,
-	{ value, label, hosted }: ImageValue,
+	{ parameter, value, label, hosted }: ImageValue,
 ): Result<never> | undefined {
 	if (value === (typeof hosted === 'string' ? hosted.trim() : hosted)) return undefined;
 	if (value !== '') {
 		return fileFieldsOfAll(run).has(value) ? refuseMissingFile(run.context, itemIndex, value) : undefined;
 	}
+	// The path of an optional sound or video may be left empty on purpose.
+	if (!/image/i.test(parameter)) return undefined;
 	return failInput(
 		`${label} is empty for this item`,
 		'Check its expression. To keep the hosted image for all items, remove this input from the node. Nothing was submitted for this item.',
