@@ -39,7 +39,6 @@ const ENGINE: Omit<EngineSettings, 'deadlineMs'> = {
 	maxFailures: 0,
 	stopAtFailure: false,
 	lateIsFailure: true,
-	fileSelection: 'finalFiles',
 	noProgressMs: 0,
 	urlExpireSeconds: 3_600,
 };

@@ -39,7 +39,7 @@ async function findMisfit(
 	);
 	if (other < 0) return undefined;
 	return badInput(
-		`n8n uses the chat model of item 0 for all items, but item ${other} needs another model or option. Put "Loop Over Items" with Batch Size 1 before the agent or chain`,
+		`n8n uses the chat model of the first row for all rows of the input, but row ${other + 1} needs another model or option. Put "Loop Over Items" with Batch Size 1 before the agent or chain`,
 		'Or use Chat Completion, which reads its fields for each item. Nothing was sent.',
 	);
 }

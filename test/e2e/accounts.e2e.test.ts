@@ -103,7 +103,7 @@ async function readsOf(work: () => Promise<unknown>): Promise<number> {
 	return n8n.log.lines.slice(before).filter(({ message }) => READ.test(message)).length;
 }
 
-const SEVERAL = 'different values for items 0 and 2';
+const SEVERAL = 'different values for rows 1 and 3 of the input';
 
 /** Calls a service with items of two accounts, which it must refuse, and then with those of each account. */
 async function callEach(path: string, step: Node): Promise<Map<string, Output[]>> {

@@ -103,14 +103,12 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	const redact = redactor(account.secrets);
 	const opened = new Map<string, Result<Bridge>>();
 	const openFor = async (itemIndex: number): Promise<Result<Bridge>> => {
-		const authFrame = readItem(() =>
-			ok<unknown>(context.getNodeParameter('options.authFrame', itemIndex, DEFAULT_AUTH_FRAME)),
-		);
-		if (!authFrame.ok) return authFrame;
-		const name = jsonText(authFrame.value) ?? '';
+		const auth = readItem(() => ok(readAuth(context, itemIndex)));
+		if (!auth.ok) return auth;
+		const name = jsonText(auth.value) ?? '';
 		const known = opened.get(name);
 		if (known) return known;
-		const form = readForm(context, itemIndex, authFrame.value);
+		const form = readForm(context, itemIndex, auth.value);
 		const bridge = form.ok ? await openBridgeOf(context, account, redact, form.value) : form;
 		opened.set(name, bridge);
 		return bridge;
@@ -123,12 +121,23 @@ async function openBridgeRun(context: IExecuteFunctions, frame: RunFrame): Promi
 	return ok({ ...frame, bridges });
 }
 
-/** The connection fields, with the heartbeat of the first item that uses the connection. */
-function readForm(context: IExecuteFunctions, itemIndex: number, authFrame: unknown) {
+/** How an item's connection authenticates; items that differ in this have connections of their own. */
+function readAuth(context: IExecuteFunctions, itemIndex: number) {
+	const authMode: unknown = context.getNodeParameter('options.authMode', itemIndex, '');
+	const authFrame: unknown = context.getNodeParameter('options.authFrame', itemIndex, DEFAULT_AUTH_FRAME);
+	return { authMode, authFrame };
+}
+
+/**
+ * The connection fields, with the heartbeat of the first item that uses the connection. Its other options are its own:
+ * a mistake in one of them must not fail all items.
+ */
+function readForm(context: IExecuteFunctions, itemIndex: number, auth: ReturnType<typeof readAuth>) {
 	return readItem(() => {
-		const options: unknown = context.getNodeParameter('options', itemIndex, {});
-		const given = isJsonObject(options) ? options : {};
-		return ok({ authMode: given.authMode, authFrame, options: { ...given, idleTimeoutSeconds: 0 } });
+		const heartbeatFrame: unknown = context.getNodeParameter('options.heartbeatFrame', itemIndex, '');
+		const heartbeatSeconds: unknown = context.getNodeParameter('options.heartbeatSeconds', itemIndex, '');
+		const { authMode } = auth;
+		return ok({ ...auth, options: { authMode, heartbeatFrame, heartbeatSeconds, idleTimeoutSeconds: 0 } });
 	});
 }
 

@@ -45,7 +45,7 @@ const TOKEN_ADVICE =
 	"The channel token may be mistyped or revoked, or belong to another deployment. Copy it again from the channel account in the platform's console, and check 'Authentication' in the node.";
 
 const NO_TOKEN_ADVICE =
-	'No token was sent: "Sub-Protocol" in the credential is "-", and with this \'Authentication\' no frame contains the token. Enter the sub-protocol that the platform expects, or choose \'In a Frame\'.';
+	"No token was sent: 'Sub-Protocol' in the credential is \"-\", and with this 'Authentication' no frame contains the token. Enter the sub-protocol that the platform expects, or choose 'In a Frame'.";
 const ACCEPTED_BEFORE =
 	"It accepted an earlier connection with the same settings, so they are not mistyped. The platform may be restarting, allow only so many connections, or have revoked the token since. Try again later; if it goes on, check the channel account in the platform's console.";
 const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {

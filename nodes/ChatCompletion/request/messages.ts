@@ -95,7 +95,7 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	}
 	if (!list.some(asksSomething)) {
 		return failInput(
-			'There is no question: "Messages" has no text, image or tool call outside system messages',
+			"There is no question: 'Messages' has no text, image or tool call outside system messages",
 			'Add a message with the role "user", or check the expressions in its content. Nothing was sent for this item.',
 		);
 	}

@@ -161,9 +161,10 @@ export function recordedTasks(
 		.filter(({ taskId }) => taskId)
 		.sort((one, other) => one.item - other.item || (one.variant ?? 0) - (other.variant ?? 0));
 	const distinct = [...Map.groupBy(tasks, ({ taskId }) => taskId).values()];
-	// A write that failed may have been carried out, so a submit may have two rows.
-	const unclear = new Set(
-		ofNode.flatMap((row) => (textOrNumber(row.taskId).trim() ? [] : [textOrNumber(row.submitId) || row])),
+	// A write that failed may have been carried out, so a submit may have two rows, the earlier one without an ID.
+	const submits = Map.groupBy(ofNode, (row) => textOrNumber(row.submitId) || row);
+	const unclear = [...submits.values()].filter(
+		(same) => !same.some(({ taskId }) => textOrNumber(taskId).trim()),
 	);
-	return { tasks: distinct.flatMap((same) => same.slice(0, 1)), unclear: unclear.size };
+	return { tasks: distinct.flatMap((same) => same.slice(0, 1)), unclear: unclear.length };
 }

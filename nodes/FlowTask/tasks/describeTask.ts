@@ -4,7 +4,7 @@ import { markdownLink } from '../../shared/text/markdown';
 import { redactJson, type Redact } from '../../shared/text/redact';
 import type { TaskOutcome } from './engine';
 import type { TaskFacts } from './observer';
-import { isPlainText, linksOf, nameInLink } from './resultLinks';
+import { isPlainText, linksOf, nameInLink, type FileSelection } from './resultLinks';
 import { submitCall } from '../api/api';
 import { isFinal, MOST_FILES, type TaskInfo } from '../api/taskInfo';
 import type { TaskSnapshot } from './watchedTask';
@@ -20,8 +20,10 @@ export function firstWords(prompt: string): string {
 	const line = prompt.replace(/\s+/g, ' ').trim();
 	if (line.length <= PROMPT_CHARS) return line;
 	const cut = line.lastIndexOf(' ', PROMPT_CHARS - 1);
-	// A text without spaces, as in Chinese, is cut anywhere.
-	return cut > 0 ? `${line.slice(0, cut).replace(/[\s,.;:]+$/, '')}…` : excerpt(line, PROMPT_CHARS);
+	// A text with few spaces, as in Chinese, is cut anywhere.
+	return cut > PROMPT_CHARS / 2
+		? `${line.slice(0, cut).replace(/[\s,.;:]+$/, '')}…`
+		: excerpt(line, PROMPT_CHARS);
 }
 
 /** Which row of the input a task belongs to, counted from 1 as people count. */
@@ -33,11 +35,9 @@ export function describeOrigin(itemIndex: number, { item = itemIndex, prompt, va
 	};
 }
 
-/** What a person or the next node reads of a task; an item for a file does not repeat its link. */
-function describeReport(info: TaskInfo, redact: Redact, isLinked: boolean): JsonObject {
-	const [url, ...otherUrls] = isLinked
-		? linksOf(info, 'finalFiles').map((link) => redact.known(link.url))
-		: [];
+/** What a person or the next node reads of a task. @param links which are shown */
+function describeReport(info: TaskInfo, redact: Redact, links: FileSelection): JsonObject {
+	const [url, ...otherUrls] = linksOf(info, links).map((link) => redact.known(link.url));
 	const errorMessage = errorMessageOf(info, redact);
 	return {
 		...(url !== undefined && { url }),
@@ -76,7 +76,7 @@ export function describeTask(
 		status: info.state,
 		...describeSeeds(facts.seeds, simplify),
 		taskId: info.taskId,
-		...describeReport(info, redact, true),
+		...describeReport(info, redact, 'finalFiles'),
 		...(!simplify && describeRest(info, redact)),
 	};
 }
@@ -104,7 +104,7 @@ function msBetween(startMs: number | undefined, endMs: number | undefined): numb
 export function describeOutcome(outcome: TaskOutcome, redact: Redact, fileName?: string): JsonObject {
 	const { snapshot, taskId = null, reused, facts } = outcome;
 	const { info } = snapshot ?? {};
-	const { simplify } = outcome.delivery;
+	const { simplify, files } = outcome.delivery;
 	const unseen = outcome.failure ? 'unknown' : 'submitted';
 	return {
 		...describeOrigin(outcome.itemIndex, facts),
@@ -113,7 +113,8 @@ export function describeOutcome(outcome: TaskOutcome, redact: Redact, fileName?:
 		// If the task existed already, the seeds of this run were not sent.
 		...(!reused && describeSeeds(facts.seeds, simplify)),
 		taskId,
-		...(info && describeReport(info, redact, fileName === undefined)),
+		// An item for a file does not repeat its link.
+		...(info && describeReport(info, redact, fileName === undefined ? files : [])),
 		...(reused && { reused }),
 		...(!simplify && describeInFull(outcome, redact)),
 	};
@@ -174,9 +175,9 @@ export function describeForAgent(outcome: TaskOutcome, redact: Redact, isShown =
 	};
 }
 
-export function shownFiles({ snapshot }: Pick<TaskOutcome, 'snapshot'>, redact: Redact): string[] {
-	const { finalFiles = [], files } = snapshot?.info ?? {};
-	return (finalFiles.length > 0 ? finalFiles : [...(files?.values() ?? [])].flat()).map(redact.known);
+export function shownFiles({ snapshot, delivery }: TaskOutcome, redact: Redact): string[] {
+	const links = snapshot?.info ? linksOf(snapshot.info, delivery.files) : [];
+	return links.map(({ url }) => redact.known(url));
 }
 
 /** Extensions of files that every browser shows as images. */

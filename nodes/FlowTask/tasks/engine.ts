@@ -38,7 +38,8 @@ export interface OutputNode {
 export interface Delivery {
 	readonly form: 'filePerItem' | 'allFiles' | 'urls';
 	readonly binaryField: string;
-	/** The nodes whose files are wanted, each in its own field; without any, `fileSelection` decides. */
+	readonly files: FileSelection;
+	/** The nodes whose files are wanted, each in its own field; without any, all files have the same field. */
 	readonly outputs?: readonly OutputNode[] | undefined;
 	readonly simplify: boolean;
 	/** Whether the workflow is known to save no files, so that a task without any has not failed. */
@@ -87,7 +88,6 @@ export interface EngineSettings extends WatchSettings {
 	readonly stopAtFailure: boolean;
 	/** Whether a task that is not done in time counts as failed. */
 	readonly lateIsFailure: boolean;
-	readonly fileSelection: FileSelection;
 }
 
 export interface EngineRun {
@@ -238,8 +238,7 @@ class TaskRun {
 			const isWithheld = end.info.errorMessage !== '' && linksOf(end.info, 'all').length === 0;
 			return outcome(job, { ...known, failure: isWithheld ? this.withoutFiles(job, end) : undefined });
 		}
-		const selection = delivery.outputs?.map(({ nodeId }) => nodeId) ?? this.settings.fileSelection;
-		const wanted = { info: end.info, selection, label: this.labels.get(job) ?? {} };
+		const wanted = { info: end.info, selection: delivery.files, label: this.labels.get(job) ?? {} };
 		const { isEmpty, ...fetched } = await this.fetchFiles(wanted, promptToken);
 		return outcome(job, { ...known, ...(isEmpty ? { failure: this.withoutFiles(job, end) } : fetched) });
 	}

@@ -16,25 +16,25 @@ export interface ImageValue extends PromptInput {
 /**
  * Finds the inputs of a prompt that load an image. A value is the name of a file field of the item, else a link, else
  * the ID of an uploaded image.
- * @param fileFields the names of the item's file fields
+ * @param isFileField whether the item has a file field of this name
  */
 export function imageValuesIn(
 	prompt: Prompt,
 	{ nodes }: WorkflowDefinition,
-	fileFields: readonly string[],
+	isFileField: (name: string) => boolean,
 ): ImageValue[] {
 	return inputsIn(prompt).flatMap(({ nodeId, parameter, value: entered }) => {
 		const node = nodes.find((one) => one.nodeId === nodeId);
 		const input = node?.inputs.find(({ name }) => name === parameter);
-		if (!node || !input || !isImageInput(node, input) || typeof entered !== 'string') return [];
-		const value = entered.trim();
+		if (!node || !input || !isImageInput(node, input) || typeof entered === 'object') return [];
+		const value = String(entered).trim();
 		const label = `${node.title} (node ${nodeId}) · ${parameter}`;
-		return [{ nodeId, parameter, value, source: sourceOf(value, fileFields), label, hosted: input.value }];
+		return [{ nodeId, parameter, value, source: sourceOf(value, isFileField), label, hosted: input.value }];
 	});
 }
 
-function sourceOf(value: string, fileFields: readonly string[]): ImageValue['source'] {
-	if (fileFields.includes(value)) return 'file field';
+function sourceOf(value: string, isFileField: (name: string) => boolean): ImageValue['source'] {
+	if (isFileField(value)) return 'file field';
 	return isWebAddress(value) ? 'link' : 'image ID';
 }
 

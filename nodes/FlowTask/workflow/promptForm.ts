@@ -100,7 +100,7 @@ export function withPromptText(
 	if (valueIn(prompt, node.nodeId, input.name) !== undefined) {
 		return failInput(
 			`'Prompt' and another field or option both set ${inputName(node.nodeId, input.name)}`,
-			'Clear one of them: "Prompt", the row in \'Inputs to Change\', or the option. Nothing was submitted for this item.',
+			"Clear one of them: 'Prompt', the row in 'Inputs to Change', or the option. Nothing was submitted for this item.",
 		);
 	}
 	const free = others.filter((one) => valueIn(prompt, one.node.nodeId, one.input.name) === undefined);

@@ -21,6 +21,8 @@ interface LoggedRow {
 	text: string;
 	/** What the table has of `text`. */
 	written: string;
+	/** `text` as claimed; undefined if the effect was not claimed. */
+	claimed: string | undefined;
 	/** The keys of all rows that may be in the table, since a failed write may have been carried out. */
 	rowKeys: readonly string[];
 	/** Whether the row has been in the table. */
@@ -77,11 +79,16 @@ export class RowLog<E> {
 
 	/** Records what is known of an effect. @param cells all cells of its row except `rowKey` */
 	put(effect: E, cells: TableRow): void {
+		this.keep(effect, cells);
+	}
+
+	private keep(effect: E, cells: TableRow): LoggedRow {
 		const row = this.rows.get(effect) ?? { ...NEW_ROW };
 		row.cells = cells;
 		row.text = JSON.stringify(cells);
 		this.rows.set(effect, row);
 		this.start();
+		return row;
 	}
 
 	/**
@@ -89,7 +96,8 @@ export class RowLog<E> {
 	 * the row is written first; effects that come meanwhile share the outcome.
 	 */
 	async claim(effect: E, cells: TableRow): Promise<Result<undefined>> {
-		this.put(effect, cells);
+		const row = this.keep(effect, cells);
+		row.claimed = row.text;
 		if (this.isWritable) return ok(undefined);
 		return await (this.proof ??= this.writer.now().finally(() => {
 			this.proof = undefined;
@@ -141,10 +149,10 @@ export class RowLog<E> {
 
 	/**
 	 * Adds rows, and removes those that they replace.
-	 * @param isChange whether to replace rows, too, and not only to add missing ones
+	 * @param isChange whether to replace rows, too, and not only to add missing ones and to say what became of claims
 	 */
 	private async replace(isChange: boolean): Promise<Result<undefined>> {
-		const due = [...this.rows.values()].filter((row) => isStale(row) && (isChange || !row.isListed));
+		const due = [...this.rows.values()].filter((row) => isStale(row) && (isChange || isNews(row)));
 		if (due.length === 0) return ok(undefined);
 		const added = due.map((row) => {
 			const { rowKeys: replaced, isListed, text, cells } = row;
@@ -181,10 +189,16 @@ const NEW_ROW: LoggedRow = {
 	cells: {},
 	text: '',
 	written: '',
+	claimed: undefined,
 	rowKeys: [],
 	isListed: false,
 	isDeleted: false,
 };
+
+/** Whether the table has nothing of an effect, or only that it was about to be requested. */
+function isNews({ isListed, written, claimed }: LoggedRow): boolean {
+	return !isListed || written === claimed;
+}
 
 /** Whether the table lacks the row or what is now known of it. */
 function isStale({ isDeleted, isListed, text, written }: LoggedRow): boolean {

@@ -42,7 +42,7 @@ export async function readRunAccount<T>(
 
 function refuse(type: CredentialType, item: number): Result<never> {
 	return failInput(
-		`The ${CREDENTIAL_NAMES[type]} credential has different values for items 0 and ${item}, but a run uses one account`,
+		`The ${CREDENTIAL_NAMES[type]} credential has different values for rows 1 and ${item + 1} of the input, but a run uses one account`,
 		'Split the items with "Loop Over Items" (Batch Size 1) first, so that each run has one account. Nothing was sent.',
 	);
 }

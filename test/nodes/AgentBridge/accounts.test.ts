@@ -24,13 +24,13 @@ test.each(['request', 'send'])(
 		const [anna = '', ben = ''] = [1, 2].map(() => stage.platform.createChannel().token);
 		const refused = await stage.run(itemsOf(anna, anna, ben), { operation }, { account });
 		expect(refused.error?.message).toBe(
-			'The FlowBridge API credential has different values for items 0 and 2, but a run uses one account',
+			'The FlowBridge API credential has different values for rows 1 and 3 of the input, but a run uses one account',
 		);
 		const goesOn = { onError: 'continueRegularOutput', account } as const;
 		const continued = await stage.run(itemsOf(anna, 'none'), { operation }, goesOn);
 		expect(continued.jsons().map(({ error }) => error)).toEqual([
-			expect.stringContaining('items 0 and 1'),
-			expect.stringContaining('items 0 and 1'),
+			expect.stringContaining('rows 1 and 2 of the input'),
+			expect.stringContaining('rows 1 and 2 of the input'),
 		]);
 		expect(stage.platform.books().bridge).toMatchObject({ connections: [], received: [] });
 		const own = await stage.run(itemsOf(ben, ben), { operation }, { account });

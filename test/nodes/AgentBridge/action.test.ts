@@ -47,6 +47,24 @@ describe('request', () => {
 		},
 	);
 
+	test('an option of an item that cannot be read fails only that item', async () => {
+		const timeoutSeconds = '={{ $json.text === "one" ? $("Nowhere").first().json : 5 }}';
+		const run = await stage.run(texts('one', 'two'), { timeoutSeconds }, CONTINUE);
+		expect(jsonOf(run)).toMatchObject([{ reply: { text: 'Agent: two' } }]);
+	});
+
+	test('each item authenticates as its own option says', async () => {
+		const authMode = '={{ $json.text === "one" ? "subprotocol" : "inFrame" }}';
+		const run = await stage.run(texts('one', 'two'), { authMode });
+		expect(jsonOf(run)).toHaveLength(2);
+		await closed();
+		expect(
+			bridge()
+				.connections.map(({ auth }) => auth)
+				.sort(),
+		).toEqual(['inFrame', 'subprotocol']);
+	});
+
 	test('a frame without an ID gets one; one that has its own keeps it', async () => {
 		const run = await stage.run(texts('hello'));
 		const [sent] = bridge().received;

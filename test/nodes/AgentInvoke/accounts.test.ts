@@ -42,12 +42,12 @@ test.each(OPERATIONS)('%s refuses items of several agents, and sends nothing', a
 	const itemsWithFile = (...names: string[]) => itemsOf(...names).map((item) => ({ ...item, binary }));
 	const refused = await run(itemsWithFile('anna', 'anna', 'ben'), parameters);
 	expect(refused.error?.message).toBe(
-		'The FlowAgent API credential has different values for items 0 and 2, but a run uses one account',
+		'The FlowAgent API credential has different values for rows 1 and 3 of the input, but a run uses one account',
 	);
 	const continued = await run(itemsWithFile('anna', 'none'), parameters, CONTINUE);
 	expect(continued.jsons().map(({ error }) => error)).toEqual([
-		expect.stringContaining('items 0 and 1'),
-		expect.stringContaining('items 0 and 1'),
+		expect.stringContaining('rows 1 and 2 of the input'),
+		expect.stringContaining('rows 1 and 2 of the input'),
 	]);
 	const { invocations, media, requests } = stage.platform.books();
 	expect([invocations, media, Object.values(requests).filter((count) => count > 0)]).toEqual([[], [], []]);

@@ -21,12 +21,12 @@ async function run(items: ItemInput[], settings: Partial<SingleNode> = {}): Prom
 test('refuses items of several accounts, and asks nothing', async () => {
 	const refused = await run(itemsOf('anna', 'anna', 'ben'));
 	expect(refused.error?.message).toBe(
-		'The FlowPlatform API credential has different values for items 0 and 2, but a run uses one account',
+		'The FlowPlatform API credential has different values for rows 1 and 3 of the input, but a run uses one account',
 	);
 	const continued = await run(itemsOf('anna', 'none'), CONTINUE);
 	expect(continued.jsons().map(({ error }) => error)).toEqual([
-		expect.stringContaining('items 0 and 1'),
-		expect.stringContaining('items 0 and 1'),
+		expect.stringContaining('rows 1 and 2 of the input'),
+		expect.stringContaining('rows 1 and 2 of the input'),
 	]);
 	expect(stage.platform.books().requests.chat).toBe(0);
 });

@@ -52,13 +52,13 @@ const OPERATIONS: ReadonlyArray<readonly [string, INodeParameters]> = [
 test.each(OPERATIONS)('%s refuses items of several accounts, and sends nothing', async (_, parameters) => {
 	const refused = await run(itemsOf('anna', 'anna', 'ben'), parameters);
 	expect(refused.error?.message).toBe(
-		'The FlowPlatform API credential has different values for items 0 and 2, but a run uses one account',
+		'The FlowPlatform API credential has different values for rows 1 and 3 of the input, but a run uses one account',
 	);
 	expect(refused.error?.description).toContain('"Loop Over Items"');
 	const continued = await run(itemsOf('anna', 'none'), parameters, CONTINUE);
 	expect(continued.jsons().map(({ error }) => error)).toEqual([
-		expect.stringContaining('items 0 and 1'),
-		expect.stringContaining('items 0 and 1'),
+		expect.stringContaining('rows 1 and 2 of the input'),
+		expect.stringContaining('rows 1 and 2 of the input'),
 	]);
 	expect(Object.values(stage.platform.books().requests).filter((count) => count > 0)).toEqual([]);
 });

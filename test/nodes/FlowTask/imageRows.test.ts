@@ -78,6 +78,22 @@ test.each<[string, INodeParameters]>([
 	expect(stage.platform.books().requests.upload).toBe(1);
 });
 
+test("an item without the file is refused, because other items show that the value is no image's ID", async () => {
+	const run = await runRow('photo', {}, [ITEM, { json: {} }]);
+	expect(run.error?.message).toContain('The item has no file in field "photo"');
+	expect((await runRow('data', {}, [{ json: {} }])).error?.message).toContain('has no file in field "data"');
+	expect(stage.platform.books().requests).toMatchObject({ upload: 0, submit: 0 });
+});
+
+test('an expression that returns empty text is refused, and one that returns a number is an ID', async () => {
+	const empty = await runRow('={{ "" }}');
+	expect(empty.error?.message).toBe('Load Image (node 10) · image is empty for this item');
+	expect(stage.platform.books().requests.submit).toBe(0);
+	const number = await runRow('={{ 12 }}', { options: { previewRequest: true } });
+	expect(number.jsons()[0]?.preview).toMatchObject({ images: [{ source: 'image ID', imageId: '12' }] });
+	expect(number.hints()).toEqual([]);
+});
+
 function row(value: string): INodeParameters {
 	return { nodeId: '10', parameter: 'image', value, valueType: 'auto' };
 }

@@ -54,6 +54,16 @@ test('downloads only the file of the one node named, by its title too if there i
 	}
 });
 
+test('links are those of the nodes named, or of all nodes', async () => {
+	const simple = { output: 'urls', simplify: true };
+	const nodesOf = ({ url, otherUrls = [] }: Record<string, unknown>): unknown[] =>
+		[url, ...(otherUrls as unknown[])].map((link) => /\/files\/[^/]+\/(\d+)\//.exec(text(link))?.[1]).sort();
+	const named = await run([['9', 'image']], simple);
+	expect(named.jsons().map(nodesOf)).toEqual([['9']]);
+	const all = await run([], { ...simple, options: { files: 'all' } });
+	expect(all.jsons().map(nodesOf)).toEqual([['20', '9']]);
+});
+
 test('numbers the field if two nodes use the same one', async () => {
 	const done = await run([
 		['9', 'data'],

@@ -37,4 +37,5 @@ export const LINKS_ONLY: Delivery = {
 	binaryField: 'data',
 	simplify: true,
 	mayBeEmpty: true,
+	files: 'finalFiles',
 };

@@ -59,11 +59,12 @@ it('reads the credential of the current item', async () => {
 	await expect(supplied).rejects.toMatchObject({ message: expect.stringContaining('FlowAgent API') });
 });
 
-describe('n8n uses the model of item 0 for all items', () => {
+describe('n8n uses the model of the first item for all items', () => {
 	const TOO_OLD = expect.stringContaining('too old');
 	const OTHER_MODEL =
-		/^n8n uses the chat model of item 0 for all items, but item 2 needs another model or option\. /;
-	const OTHER_ACCOUNT = /^The FlowPlatform API credential has different values for items 0 and 2, /;
+		/^n8n uses the chat model of the first row for all rows of the input, but row 3 needs another model or option\. /;
+	const OTHER_ACCOUNT =
+		/^The FlowPlatform API credential has different values for rows 1 and 3 of the input, /;
 	const NEXT = { ...ACCOUNT, apiKey: 'sk-fedcba9876543210' };
 
 	/** Asks for the model several times, as a chain does, for three items. */

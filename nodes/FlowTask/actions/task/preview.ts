@@ -62,12 +62,14 @@ async function previewTask(run: NodeRun, job: TaskJob): Promise<Result<JsonObjec
 function hostedImages({ workflows }: NodeRun, { itemIndex }: TaskJob, { prompt }: SubmitStart): JsonObject[] {
 	const known = workflows.knowledge(itemIndex);
 	if (!known.ok || !known.value.definition) return [];
-	return imageValuesIn(prompt, known.value.definition, []).map(({ nodeId, parameter, source, value }) => ({
-		nodeId,
-		parameter,
-		source,
-		imageId: value,
-	}));
+	return imageValuesIn(prompt, known.value.definition, () => false).map(
+		({ nodeId, parameter, source, value }) => ({
+			nodeId,
+			parameter,
+			source,
+			imageId: value,
+		}),
+	);
 }
 
 /** Opens a file as its upload would, so that the preview fails in the same way. A URL is not opened. */

@@ -78,4 +78,5 @@ const UNUSED: Delivery = {
 	binaryField: 'data',
 	simplify: true,
 	mayBeEmpty: true,
+	files: 'finalFiles',
 };

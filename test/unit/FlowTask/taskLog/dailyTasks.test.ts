@@ -125,6 +125,25 @@ test('a task that another execution submitted while this one was admitted does n
 	expect(await new Run(1).make([made])).toBe(1);
 });
 
+test('the ID of a task is in the table within two seconds, although the row was there before', async () => {
+	const run = new Run(2);
+	const [first, late] = [submit(0), submit(1)];
+	await run.open([first, late]);
+	for (const job of [first, late]) {
+		expect(await run.admits(job)).toBe(true);
+		await clock.advance(3_000);
+		run.began(job);
+		await clock.advance(2_100);
+		expect(table.all().map(({ item, taskId }) => [item, taskId])).toContainEqual([
+			job.itemIndex + 1,
+			expect.stringMatching(/ t\d$/),
+		]);
+		// In a long run, rows are seldom brought up to date.
+		await clock.advance(3_600_000);
+	}
+	await run.close();
+});
+
 test('an unanswered submit counts at once and later, but not one of another execution', async () => {
 	const run = new Run(1);
 	await run.open([submit(0, 'a'), submit(1, 'b')]);

@@ -48,6 +48,7 @@ describe('firstWords', () => {
 			'A red bicycle, leaning on a wall, in…',
 		],
 		['words that do not end', '狐'.repeat(50), `${'狐'.repeat(39)}…`],
+		['words that do not end, after a short one', `a ${'狐'.repeat(50)}`, `a ${'狐'.repeat(37)}…`],
 	])('of %s', (_name, prompt, words) => {
 		expect(firstWords(prompt)).toBe(words);
 	});

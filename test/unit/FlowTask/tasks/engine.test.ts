@@ -60,7 +60,6 @@ function scene() {
 					maxFailures: 0,
 					stopAtFailure: false,
 					lateIsFailure: true,
-					fileSelection: 'finalFiles',
 					deadlineMs: clock.now() + 60 * MINUTE,
 					noProgressMs: 0,
 					urlExpireSeconds: 3_600,

@@ -44,7 +44,7 @@ async function read(context: Context) {
 }
 
 const REFUSED =
-	'The FlowPlatform API credential has different values for items 0 and 2, but a run uses one account';
+	'The FlowPlatform API credential has different values for rows 1 and 3 of the input, but a run uses one account';
 const SAME = Array.from({ length: 50 }, () => ({ key: 'k' }));
 const MIXED = ['a', 'a', 'b'].map((key) => ({ key }));
 

@@ -1,7 +1,8 @@
 import { failInput, ok, type Result } from '../../../../shared/errors/failure';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
 import type { ImageInput } from '../../../tasks/submit';
-import { imageValuesIn, mistakenNameHint } from '../../../workflow/imageValues';
+import { binaryMeta, refuseMissingFile } from '../../../../shared/files/inputFile';
+import { imageValuesIn, mistakenNameHint, type ImageValue } from '../../../workflow/imageValues';
 import { inputName, inputsIn, valueIn, withInputs, type Prompt } from '../../../workflow/prompt';
 import { imageAtUrl, imageInField } from '../../imageSource';
 import type { NodeRun } from '../../run';
@@ -10,6 +11,36 @@ import type { ImageSlots } from './imageSlots';
 /** The names of the file fields of an item. */
 export function fileFieldsOf({ context }: NodeRun, itemIndex: number): string[] {
 	return Object.keys(context.getInputData()[itemIndex]?.binary ?? {});
+}
+
+/** The file fields of all items of a run. */
+const fieldsOfRuns = new WeakMap<NodeRun, ReadonlySet<string>>();
+
+function fileFieldsOfAll(run: NodeRun): ReadonlySet<string> {
+	const known = fieldsOfRuns.get(run);
+	if (known) return known;
+	const items = [...run.context.getInputData().keys()];
+	const all = new Set(['data', ...items.flatMap((itemIndex) => fileFieldsOf(run, itemIndex))]);
+	fieldsOfRuns.set(run, all);
+	return all;
+}
+
+/** Refuses what cannot be the ID of an image: empty text, n8n's usual name of a file field, and that of other items. */
+function refuseNoImage(
+	run: NodeRun,
+	itemIndex: number,
+	{ parameter, value, label, hosted }: ImageValue,
+): Result<never> | undefined {
+	if (value === (typeof hosted === 'string' ? hosted.trim() : hosted)) return undefined;
+	if (value !== '') {
+		return fileFieldsOfAll(run).has(value) ? refuseMissingFile(run.context, itemIndex, value) : undefined;
+	}
+	// The path of an optional sound or video may be left empty on purpose.
+	if (!/image/i.test(parameter)) return undefined;
+	return failInput(
+		`${label} is empty for this item`,
+		'Check its expression. To keep the hosted image for all items, remove this input from the node. Nothing was submitted for this item.',
+	);
 }
 
 /**
@@ -37,11 +68,17 @@ export function readImageRows(
 	if (!definition) return ok({ prompt, images });
 	const fileFields = fileFieldsOf(run, itemIndex);
 	const uploaded = new Set<string>();
-	for (const image of imageValuesIn(prompt, definition, fileFields)) {
+	const isFileField = (name: string): boolean =>
+		fileFields.includes(name) || binaryMeta(run.context, itemIndex, name) !== undefined;
+	for (const image of imageValuesIn(prompt, definition, isFileField)) {
 		const { nodeId, parameter, value, source } = image;
 		const hint = mistakenNameHint(image, fileFields);
 		if (hint !== undefined) run.hints.add(hint);
-		if (source === 'image ID') continue;
+		if (source === 'image ID') {
+			const refused = refuseNoImage(run, itemIndex, image);
+			if (refused) return refused;
+			continue;
+		}
 		const opened =
 			source === 'link'
 				? imageAtUrl(run, value, (url) => `${image.label} is "${url}", which is not an HTTP URL`)

@@ -144,8 +144,8 @@ function unusedFileHint(
 	if (!definition || field === undefined) return undefined;
 	const loaders = imageNodesIn(definition);
 	const isSet = inputsIn(prompt).some(
-		({ nodeId, parameter: name, value: file }) =>
-			isFileInput({ name, value: file, isLink: false }) && loaders.some(({ value }) => value === nodeId),
+		({ nodeId, parameter: name }) =>
+			isFileInput({ name, value: '', isLink: false }) && loaders.some(({ value }) => value === nodeId),
 	);
 	const [loader] = isSet ? [] : loaders;
 	return (

@@ -31,6 +31,7 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 		binaryField: textParameter(context, 'options.binaryPropertyName', itemIndex) || 'data',
 		simplify: readSimplify(context, itemIndex),
 		mayBeEmpty: definition !== undefined && savesNothing(definition),
+		files: outputs.value?.map(({ nodeId }) => nodeId) ?? run.options.fileSelection,
 		outputs: outputs.value,
 	};
 	const fileName = enteredText(context.getNodeParameter('options.fileName', itemIndex, ''));
