@@ -451,6 +451,15 @@ test('the tasks of an execution are listed by item and variant, whatever the ord
 	expect(tasks.map(({ taskId }) => taskId)).toEqual(['1.1', '1.2', '1.3', '2.1', '2.2']);
 });
 
+test('a submit is unclear only if none of its rows has the ID of its task', () => {
+	const rows = [
+		...['', 't1'].map((taskId) => ({ taskId, submitId: 'one' })),
+		...['', ''].map((taskId) => ({ taskId, submitId: 'two' })),
+		...['', ''].map((taskId) => ({ taskId, submitId: null })),
+	];
+	expect(recordedTasks(rows, '')).toMatchObject({ tasks: [{ taskId: 't1' }], unclear: 3 });
+});
+
 test('nothing is written if nothing happened', async () => {
 	await clock.advance(60_000);
 	await flush();
