@@ -179,10 +179,10 @@ function onUnsent(outcomes: readonly TaskOutcome[]): string[] {
 
 /** The tasks whose IDs are known, even those that may not exist. */
 function knownTasks(outcomes: readonly TaskOutcome[]) {
-	return outcomes.flatMap(({ itemIndex, taskId: ownId, snapshot, failure }) => {
+	return outcomes.flatMap(({ itemIndex, facts, taskId: ownId, snapshot, failure }) => {
 		const taskId = ownId ?? (failure && namedTask(failure));
 		const status = snapshot?.info?.state ?? (failure ? 'unknown' : 'submitted');
-		return taskId === undefined ? [] : [{ item: itemIndex + 1, taskId, status }];
+		return taskId === undefined ? [] : [{ item: (facts.item ?? itemIndex) + 1, taskId, status }];
 	});
 }
 

@@ -175,6 +175,15 @@ test('waits for all tasks of an execution, or those of a node, and submits nothi
 	expect(empty.error?.message).toBe("'Execution ID' is empty");
 });
 
+test('an error of a wait for an execution lists the tasks under the rows that they were submitted for', async () => {
+	const items = ['a fox', 'a [fail: out of memory] boat'].map((prompt) => ({ json: { prompt } }));
+	const submitted = await run(items, { operation: 'submit', options: { recordTasks: 'always' } });
+	const { executionId } = submitted;
+	const waited = await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });
+	expect(waited.error?.message).toContain('out of memory');
+	expect(waited.error?.context.tasks).toMatchObject([{ item: 1 }, { item: 2 }]);
+});
+
 test('gives each item the tasks of its own node, if items name several nodes of one execution', async () => {
 	const submitted = await stage.start(prompts(12), { operation: 'submit' });
 	const { executionId } = await submitted.done;
