@@ -206,7 +206,7 @@ describe('without idempotency keys', () => {
 
 			const rows = await rowsOfMade();
 			expect(rows.map(({ item }) => item).sort((a, b) => Number(a) - Number(b))).toEqual(
-				Array.from({ length: TASKS }, (_, index) => index),
+				Array.from({ length: TASKS }, (_, index) => index + 1),
 			);
 			expect(new Set(rows.map(({ taskId }) => taskId))).toEqual(new Set(made()));
 			const [executionId, ...others] = new Set(rows.map((row) => String(row.executionId)));
