@@ -1,6 +1,7 @@
 import type { Json } from '../../shared/text/json';
 import { isWebAddress } from '../../shared/text/webAddress';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
+import { graphOf } from '../graph/links';
 import { isImageInput } from './fileNodes';
 import { inputsIn, type Prompt, type PromptInput } from './prompt';
 
@@ -20,11 +21,12 @@ export interface ImageValue extends PromptInput {
  */
 export function imageValuesIn(
 	prompt: Prompt,
-	{ nodes }: WorkflowDefinition,
+	definition: WorkflowDefinition,
 	isFileField: (name: string) => boolean,
 ): ImageValue[] {
+	const graph = graphOf(definition);
 	return inputsIn(prompt).flatMap(({ nodeId, parameter, value: entered }) => {
-		const node = nodes.find((one) => one.nodeId === nodeId);
+		const node = graph.get(nodeId);
 		const input = node?.inputs.find(({ name }) => name === parameter);
 		if (!node || !input || !isImageInput(node, input) || typeof entered === 'object') return [];
 		const value = String(entered).trim();
