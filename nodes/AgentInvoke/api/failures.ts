@@ -110,7 +110,7 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 			details,
 			isSessionUnknown: true,
 			message: `The platform no longer knows the session "${excerpt(sessionId, 80)}"`,
-			advice: `It may have expired, or belong to another agent instance. Turn on 'Renew Expired Session' in the options of the operation "Invoke", so that messages continue in a new one, or use 'Forget Session'.${adviceOnOtherPath(failure)} The platform said: ${sentence(said)}`,
+			advice: `It may have expired, or belong to another agent instance. Turn on 'Renew Expired Session' in the options of 'Invoke Agent', so that messages continue in a new one, or use 'Forget Session'.${adviceOnOtherPath(failure)} The platform said: ${sentence(said)}`,
 		};
 	}
 	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';

@@ -91,8 +91,8 @@ export function schemaOfExample(example: Json): JsonObject {
 }
 
 /**
- * Why a schema cannot be used; `undefined` if it can. One that would not be sent as it was
- * entered is refused.
+ * Why a schema cannot be used; `undefined` if it can. One that would not be sent as it was entered is
+ * refused.
  * @param name how messages name the schema
  * @param entered the schema as it was entered
  */

@@ -68,8 +68,7 @@ export function deliver(
 		outcomes.some(({ failure }) => failure) && `${summarise(outcomes)}.`,
 	];
 	for (const hint of hints) if (hint) showHint(context, hint);
-	const isPlain = isTool(context.getNode()) || !options.includeInputFields;
-	return [isPlain ? items : withInputFields(context, items)];
+	return [withInputFields(context, options, items)];
 }
 
 function itemsOf(outcome: TaskOutcome, redact: Redact, late: boolean): INodeExecutionData[] {
@@ -136,7 +135,7 @@ function logCancelled(
 }
 
 function collectBy(context: IExecuteFunctions): string {
-	return `The Data Table flow_task_runs lists them: "Wait for Completion" with 'Tasks' set to Of an Execution and the execution ID ${context.getExecutionId()} collects their images.`;
+	return `The Data Table flow_task_runs lists them: 'Wait for Completion' with 'Tasks' set to Of an Execution and the execution ID ${context.getExecutionId()} collects their images.`;
 }
 
 function throwFailed(

@@ -6,6 +6,7 @@ import { isTool, toErrorItem } from '../../shared/errors/nodeError';
 import { listIds, showHint } from '../../shared/run/deliver';
 import { describeOrigin } from '../tasks/describeTask';
 import type { TaskFacts } from '../tasks/observer';
+import type { TaskRunOptions } from './options';
 
 /** Whether failed items go to n8n's error output, which takes only items without other fields, and adds the input's. */
 function hasErrorOutput(context: IExecuteFunctions): boolean {
@@ -36,11 +37,13 @@ export function promptIn({ details }: Failure): string | undefined {
 /** With this name, n8n takes an item for a failed one. */
 const ERROR = 'error';
 
-/** Adds the fields of the input to the items; the node's own win. */
+/** Adds the fields of the input to the items, if they are wanted; the node's own win. An agent gets none from its tool. */
 export function withInputFields(
 	context: IExecuteFunctions,
-	items: readonly INodeExecutionData[],
+	{ includeInputFields }: Pick<TaskRunOptions, 'includeInputFields'>,
+	items: INodeExecutionData[],
 ): INodeExecutionData[] {
+	if (!includeInputFields || isTool(context.getNode())) return items;
 	const inputs = context.getInputData();
 	const replaced = new Set<string>();
 	const merged = items.map((item): INodeExecutionData => {

@@ -183,11 +183,13 @@ function explainFinal(taskId: string, state: string, said: string, details: Deta
 			};
 }
 
-const OUT_OF_MEMORY =
-	/\bout of (?:\w+ )?memory\b|\bnot enough (?:\w+ )?memory\b|\binsufficient (?:\w+ )?memory\b|\bOOM\b|\bVRAM\b/i;
-/** What an engine says of a node that is not installed there. */
+const OUT_OF_MEMORY = /\b(?:out of|not enough|insufficient) (?:\w+ )?(?:memory|VRAM)\b|\bOOM\b/i;
+/**
+ * What an engine says of a node that is not installed there. The words must be about the node itself: "Node 10 (Load
+ * Image): a.png not found" and "node 3: required input is missing" are about this item's values.
+ */
 const UNKNOWN_NODE =
-	/\bnode\b.*\b(?:not found|not installed|does not exist|missing)\b|\b(?:unknown|missing) node\b|\bcustom nodes?\b/i;
+	/\bnode (?:type |class )?["']?(?!(?:input|output|image|file|value)s?\b)[a-z][\w.-]*["']? (?:is |was )?(?:not found|not installed|does not exist|missing)\b|\b(?:unknown|missing) (?:custom )?(?:nodes|node types?|node class(?:es)?)\b|\bcustom nodes? (?:is |are )?(?:not installed|missing|not found)\b/i;
 
 /** What to do about a failed task, by what the platform said. */
 function cureOf(said: string): string {

@@ -304,6 +304,16 @@ test.each<[string, INodeParameters | string]>([
 	expect(sentPrompts()).toEqual([{ '3': { inputs: { seed: 7 } } }]);
 });
 
+test('seed targets count without the option that chooses the seed mode', async () => {
+	const seeds = { seedMode: undefined, seedTargets: '3.seed' };
+	const run = await stage.run(
+		prompts(1),
+		form({}, {}, { workflowDefinition: '{}', parameterSpec: '{}', ...seeds }),
+	);
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toEqual([{ '3': { inputs: { seed: expect.any(Number) as number } } }]);
+});
+
 test('an input image without a node is refused before anything is sent', async () => {
 	const slot = [{ nodeId: chosen('id', "={{ '' }}"), parameter: 'image', source: 'imageId', imageId: 'x' }];
 	const run = await stage.run(prompts(1), form({}, {}, { imageSlots: { slot } }));

@@ -1,6 +1,6 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { isTool, throwFirst } from '../../../shared/errors/nodeError';
+import { throwFirst } from '../../../shared/errors/nodeError';
 import { showHint } from '../../../shared/run/deliver';
 import { ok, type Failure } from '../../../shared/errors/failure';
 import { excerpt } from '../../../shared/text/json';
@@ -63,7 +63,7 @@ async function getTasks(run: NodeRun): Promise<INodeExecutionData[][]> {
 	});
 	const leftOut = polled.ok && leftOutHint([...polled.value.infos.values()]);
 	if (leftOut) showHint(context, leftOut);
-	return [options.includeInputFields && !isTool(context.getNode()) ? withInputFields(context, items) : items];
+	return [withInputFields(context, options, items)];
 }
 
 function readWanted(context: IExecuteFunctions, itemIndex: number) {

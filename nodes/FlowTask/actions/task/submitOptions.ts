@@ -192,7 +192,8 @@ export const SUBMITTED_OPTIONS = defineOptions({
 		name: 'seedTargets',
 		type: 'resourceLocator',
 		default: { mode: 'list', value: '' },
-		displayOptions: { show: { seedMode: ['fixed', 'increment', 'random'] } },
+		// Not `show`, which never fits an option that was not added: n8n would then drop the targets.
+		displayOptions: { hide: { seedMode: ['keep'] } },
 		modes: [
 			{
 				displayName: 'From List',

@@ -91,7 +91,16 @@ describe('explainWatchEnd', () => {
 		['CUDA out of memory. Tried to allocate 2.00 GiB', 'too little memory'],
 		['Allocation on device: not enough GPU memory', 'too little memory'],
 		["Node type 'IPAdapterX' not found: custom nodes are missing", 'does not have'],
+		['Cannot execute because node IPAdapterX does not exist.', 'does not have'],
+		['Missing node types: IPAdapterX', 'does not have'],
 		['steps is out of range', 'Check the values of this item'],
+		// Of these, the item's values are the cause.
+		['Node 10 (Load Image): a.png not found', 'Check the values of this item'],
+		['Node 3: required input is missing', 'Check the values of this item'],
+		['Node input is missing', 'Check the values of this item'],
+		['Missing node input: image', 'Check the values of this item'],
+		['Error in custom node FaceDetailer: no face', 'Check the values of this item'],
+		['Model loaded into VRAM; sampler failed', 'Check the values of this item'],
 	])('has the cure for "%s"', (errMsg, cure) => {
 		expect(explainWatchEnd('t-1', final({ status: 4, errMsg }), redact)?.advice).toContain(cure);
 	});
