@@ -261,6 +261,6 @@ test('a stopped run says in the log and in the rows where its tasks are', async 
 			.every(({ error }) => String(error).includes('The node no longer follows this task')),
 	);
 	expect(logs.map(({ message }) => message).join()).toContain(
-		`The Data Table flow_task_runs lists them: "Wait for Completion" with 'Tasks' set to Of an Execution and the execution ID ${executionId}`,
+		`The Data Table flow_task_runs lists them: 'Wait for Completion' with 'Tasks' set to Of an Execution and the execution ID ${executionId}`,
 	);
 });
