@@ -49,5 +49,6 @@ export function isUnread(rule: StreamRule, json: Json): boolean {
 
 /** Whether data begins like JSON, but is none. */
 export function isBroken(data: string, parsed: Json | undefined): boolean {
-	return parsed === undefined && /^\s*[[{]/.test(data) && data.trim() !== DONE;
+	const text = data.trim();
+	return parsed === undefined && ['[', '{'].includes(text.charAt(0)) && text !== DONE;
 }

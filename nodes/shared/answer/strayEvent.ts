@@ -6,6 +6,8 @@ import { isJsonObject, parseJson } from '../text/json';
 /** Matches words that only keep a connection open, whatever time or number stands beside them. */
 const KEEP_ALIVE =
 	/^[^\p{L}]*(?:(?:\w+ )?(?:ping|pong|heart[-_ ]?beat|hb|keep[-_ ]?alive|noop|processing|waiting))[^\p{L}]*(?:T[\d:.]+(?:Z|[+-][\d:]+))?$/iu;
+/** Longer text is no keep-alive, and a pattern that matches millions of characters overflows the stack. */
+const LONGEST_KEEP_ALIVE_CHARS = 200;
 /** A time alone, in seconds or milliseconds. A shorter number may be the code of an error. */
 const TIME = /^\d{10,13}(?:\.\d+)?$/;
 
@@ -17,15 +19,19 @@ const TIME = /^\d{10,13}(?:\.\d+)?$/;
 export function isKeepAlive({ name = '', data }: Pick<StreamEvent, 'name' | 'data'>): boolean {
 	if (name === 'error') return false;
 	const text = data.trim();
-	if (text === '' || KEEP_ALIVE.test(name)) return true;
+	if (text === '' || saysKeepAlive(name)) return true;
 	const json = parseJson(text);
 	if (Array.isArray(json)) return json.length === 0;
-	if (!isJsonObject(json)) return TIME.test(text) || KEEP_ALIVE.test(text);
+	if (!isJsonObject(json)) return saysKeepAlive(text);
 	const keys = Object.keys(json);
 	if (keys.length === 0) return true;
 	return [json.type, json.event, json.status, json.object, keys.length === 1 ? keys[0] : ''].some(
-		(word) => typeof word === 'string' && KEEP_ALIVE.test(word),
+		(word) => typeof word === 'string' && saysKeepAlive(word),
 	);
+}
+
+function saysKeepAlive(words: string): boolean {
+	return words.length <= LONGEST_KEEP_ALIVE_CHARS && (KEEP_ALIVE.test(words) || TIME.test(words));
 }
 
 /** What an event that is neither a part of an answer nor a keep-alive says; not redacted, and of any length. */

@@ -173,9 +173,13 @@ function firstElement(text: string): string {
 	return UP_TO_ELEMENT.exec(text)?.[1]?.toLowerCase() ?? '';
 }
 
+/** A pattern that matches millions of characters, such as white space, overflows the stack. */
+const LONGEST_START_CHARS = 8_192;
+
 /** Whether a text begins like a web page, whatever it is called. */
 export function isPage(text: string): boolean {
-	return /^\s*<!doctype html\b/i.test(text) || /^(?:html|head|body)$/.test(firstElement(text));
+	const start = text.slice(0, LONGEST_START_CHARS);
+	return /^\s*<!doctype html\b/i.test(start) || /^(?:html|head|body)$/.test(firstElement(start));
 }
 
 export function pageIn(head: Uint8Array): string | undefined {

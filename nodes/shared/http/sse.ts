@@ -92,7 +92,7 @@ function eventOf(data: string, name?: string): StreamEvent {
 }
 
 function isHalf({ data }: StreamEvent): boolean {
-	return /^\s*\{/.test(data) && parseJson(data) === undefined;
+	return data.trimStart().startsWith('{') && parseJson(data) === undefined;
 }
 
 interface StreamReader {

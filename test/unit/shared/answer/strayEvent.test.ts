@@ -30,3 +30,14 @@ test.each([
 	expect(isKeepAlive({ data })).toBe(false);
 	expect(strayWords(data)).toBe(words);
 });
+
+test.each(['x', ' ', '1', '<a ', 'ping ', '1234567890.1'])(
+	'%j, millions of times, is none and does not overflow the stack',
+	(piece) => {
+		const data = `.${piece.repeat(33_000_000 / piece.length)}`;
+		for (const text of [data, data.slice(1) + '.']) {
+			expect(isKeepAlive({ data: text })).toBe(false);
+			expect(strayWords(text).length).toBeGreaterThan(0);
+		}
+	},
+);
