@@ -135,7 +135,7 @@ function noChoice(details: JsonObject): Failure {
 		kind: 'unclear',
 		message: 'The platform ended its response without an answer: "choices" is empty',
 		advice:
-			'The question was not sent again, because a second answer may be billed, too. A content filter may have removed the answer: check the messages, or choose another model.',
+			'The question was not sent again, because a second answer may also be billed. A content filter may have removed the answer: check the messages, or choose another model.',
 		details,
 	};
 }

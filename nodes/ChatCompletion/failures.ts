@@ -22,7 +22,7 @@ export function outcomeOfError({ text, status }: ServiceError, httpStatus: numbe
 
 const OF_QUESTION: CallAdvice = {
 	busy: "Lower 'Concurrency' under 'Cost and Speed', or run the workflow later.",
-	rightful: 'Use a key of an account that may use this model.',
+	rightful: 'Use a key from an account that is allowed to use this model.',
 	check:
 		"Compare the model's ID, the messages and the options of this node, and the Base URL in the credential, with what the platform says.",
 };
@@ -100,10 +100,10 @@ function adviceFor(status: number, said: string, baseUrl: string, asked: JsonObj
 	if (advice) return advice;
 	if (status === 413) return LESS;
 	if (status === 404 && !/model/i.test(said)) {
-		return `${adviceOnPath(baseUrl)} Check the model's ID, too.`;
+		return `${adviceOnPath(baseUrl)} Also check the model's ID.`;
 	}
 	if (status === 404 || NO_SUCH_MODEL.some((pattern) => pattern.test(said))) {
-		return "Check the model's ID: it is the one that the platform's console shows, upper and lower case included.";
+		return "Check the model's ID: it must match the platform's console, including upper and lower case.";
 	}
 	return 'Compare the messages and the options of this node with what the platform says.';
 }

@@ -69,7 +69,7 @@ const MOST_REFUSAL_BYTES = 1_000_000;
 
 const ADVICE: CallAdvice = {
 	busy: 'Run the workflow later.',
-	rightful: 'Use a key of an account that may use this model.',
+	rightful: 'Use a key from an account that is allowed to use this model.',
 	check: "Compare the model's ID and the options of the chat model with what the platform says.",
 };
 

@@ -294,7 +294,7 @@ describe('flowPlatformApi: Saved Workflows', () => {
 			'several wrong entries',
 			JSON.stringify({ Poster: {}, Portrait: { workflowId: 'wf_1' }, Night: {}, Day: { workflowId: '' } }),
 			'has no "workflowId" for "Poster"',
-			' Correct these, too: "Night", "Day".',
+			' Also correct: "Night", "Day".',
 		],
 	])('reports %s after the accepted key, with what to do', async (_what, list, said, advice) => {
 		const asked = platform.books().requests.info;

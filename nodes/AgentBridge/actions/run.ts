@@ -85,9 +85,9 @@ async function workOnAll(
 	return [deliverResults(context, outcomes)];
 }
 
-/** Says how many messages are in no item, because the reply to which they belong was over. */
+/** Says how many messages are in no item, because the reply they belong to was over. */
 function tellLate(context: IExecuteFunctions, late: number): void {
-	const said = `${late} message(s) arrived after the reply to which they belong, and were dropped`;
+	const said = `${late} message(s) arrived after the reply they belong to was complete, and were dropped`;
 	context.logger.warn(`Agent Bridge "${context.getNode().name}": ${said}`);
 	showHint(
 		context,

@@ -47,7 +47,7 @@ const TOKEN_ADVICE =
 const NO_TOKEN_ADVICE =
 	"No token was sent: 'Sub-Protocol' in the credential is \"-\", and with this 'Authentication' no frame contains the token. Enter the sub-protocol that the platform expects, or choose 'In a Frame'.";
 const ACCEPTED_BEFORE =
-	"It accepted an earlier connection with the same settings, so they are not mistyped. The platform may be restarting, allow only so many connections, or have revoked the token since. Try again later; if it goes on, check the channel account in the platform's console.";
+	"It accepted an earlier connection with the same settings, so they are not mistyped. The platform may be restarting, allow only a limited number of connections, or have revoked the token since. Try again later; if this continues, check the channel account in the platform's console.";
 const HANDSHAKE_ADVICE: Readonly<Record<Peer['tokenIn'], string>> = {
 	frame:
 		"The handshake contains no token: with this 'Authentication' it is sent in the first frame. Check 'WebSocket Base URL' and 'Bridge Path' in the credential, and whether the platform expects the token as a sub-protocol.",

@@ -23,7 +23,7 @@ const fields: readonly INodeProperties[] = [
 		default: '={{ $json.session.id }}',
 		hint: `After other nodes: ${inAsked('session.id')}`,
 		description:
-			'The session ID from the \'Interrupt\' output. If other nodes come between, put a "No Operation" node first and refer to it by its name.',
+			'The session ID from the \'Interrupt\' output. If there are other nodes in between, put a "No Operation" node first and refer to it by its name.',
 	},
 	{
 		displayName: 'Interrupt ID',
@@ -120,7 +120,7 @@ function readInterruptId(form: ItemForm): Result<string> {
 }
 
 function useEarlier(path: string): string {
-	return `An interrupt is answered with the IDs of the 'Interrupt' output. If other nodes come between, such as Wait, put a "No Operation" node first, after the 'Interrupt' outputs of both Agent Invoke nodes, and refer to it: ${inAsked(path)}. Nothing was sent for this item.`;
+	return `An interrupt is answered with the IDs of the 'Interrupt' output. If there are other nodes in between, such as Wait, put a "No Operation" node first, after the 'Interrupt' outputs of both Agent Invoke nodes, and refer to it: ${inAsked(path)}. Nothing was sent for this item.`;
 }
 
 /** Agent Invoke itself would give the first interrupt each time, so a node that every interrupt passes is referred to. */

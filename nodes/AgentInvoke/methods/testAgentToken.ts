@@ -20,7 +20,7 @@ import { concludeRefusal } from '../wire/conclusion';
 import { WireReader } from '../wire/reader';
 
 const TOKEN_REFUSED =
-	'The platform refused this token. It may be mistyped, revoked or expired: a dbg_ token works only until the time that the console shows. Copy it again from the API-call page of the instance.';
+	'The platform refused this token. It may be mistyped, revoked or expired: the console shows when a dbg_ token expires. Copy it again from the API-call page of the instance.';
 const NO_RIGHT =
 	'This token does not have permission to call the agent. Use the token of the instance that you want to call.';
 const NOT_AN_AGENT =

@@ -163,7 +163,7 @@ export const chatFields: readonly INodeProperties[] = [
 		typeOptions: { rows: 8 },
 		displayOptions: { show: { responseFormat: ['jsonSchema'] } },
 		hint: 'No schema yet? Enter an example of an answer and execute the step: the error contains its schema.',
-		description: 'What the answer must look like',
+		description: 'The form that the answer must have',
 	},
 	{
 		displayName: 'If the Answer Is Invalid',
@@ -176,7 +176,7 @@ export const chatFields: readonly INodeProperties[] = [
 			{
 				name: 'Return Text',
 				value: 'returnText',
-				description: 'The text is passed on, with the reason in parseError',
+				description: 'The text is output as it is, with the reason in parseError',
 			},
 		],
 		description: 'What to do with an answer that is not the requested JSON',

@@ -120,7 +120,7 @@ export const CHAT_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether a streaming chat or webhook also shows the reasoning, as a quotation before the answer',
+			'Whether a streaming chat or webhook also shows the reasoning, quoted before the answer',
 	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',

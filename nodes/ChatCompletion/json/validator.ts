@@ -54,7 +54,7 @@ const MOST_STEPS = 300_000;
 
 /** How many problems a message lists; the rest are counted. */
 const PROBLEMS_SHOWN = 3;
-export const TOO_MUCH = 'it is too large, or too unlike the schema, to be checked';
+export const TOO_MUCH = 'it is too large or differs too much from the schema to be checked';
 
 /** A schema cannot check answers; the message is a clause. */
 export class SchemaFault extends Error {}

@@ -127,7 +127,7 @@ function logCancelled(
 	const ids = idsOf(knownTasks(outcomes));
 	const unanswered = outcomes.filter(({ failure }) => failure?.details?.mayExist === true).length;
 	if (ids.length === 0 && unanswered === 0) return;
-	const tasks = `${ids.length} task(s) are done or keep running on the platform: ${listIds(ids) || 'none'}`;
+	const tasks = `${ids.length} task(s) have finished or are still running on the platform: ${listIds(ids) || 'none'}`;
 	const open =
 		unanswered > 0 ? `; ${unanswered} submit(s) had no answer yet, and may have created a task` : '';
 	const collect = isRecorded ? `. ${collectBy(context)}` : '';

@@ -147,7 +147,7 @@ export const TASK_OPTIONS = defineOptions({
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
 		description:
-			'The budget of one run: with more tasks than this, nothing is submitted at all. 0 means no limit.',
+			'The most tasks of one run. If it has more, nothing is submitted at all. 0 means no limit.',
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',

@@ -172,7 +172,7 @@ export class ServiceApi {
 		return fail({
 			kind: 'unclear',
 			message: 'The platform answered without a task list when the node asked for the state of the tasks',
-			advice: 'The platform seems to have problems at the moment. Run the node again later.',
+			advice: 'The platform seems to be having problems. Run the node again later.',
 			passing: true,
 		});
 	}

@@ -39,7 +39,7 @@ function cureOfSubmit(said: string): string {
 
 const OF_READ: CallAdvice = {
 	busy: BUSY,
-	rightful: 'Use the key of an account that has this permission.',
+	rightful: 'Use a key from an account that has this permission.',
 	check:
 		'Compare the input of this item, such as its file or its task ID, and the Base URL in the credential, with what the platform says.',
 };

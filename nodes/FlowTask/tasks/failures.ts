@@ -118,7 +118,7 @@ export function explainWatchEnd(
 		case 'stalled':
 			return {
 				kind: 'stalled',
-				message: `Task ${taskId} has shown no progress for too long; ${lastSeen}`,
+				message: `Task ${taskId} has made no progress for too long; ${lastSeen}`,
 				advice: `The task may still be running on the platform. ${goOn} 'No Progress for (Minutes)' in the options sets how long the node waits without progress.`,
 				details,
 			};
@@ -210,7 +210,7 @@ export function explainNoFiles(fullTaskId: string, snapshot: TaskSnapshot, redac
 		message: `Task ${excerpt(fullTaskId, 100)} succeeded without any file${said && `, with the message "${said}"`}`,
 		advice: said
 			? 'The platform may have held the result back, e.g. because a filter flagged it. Change the inputs of this item before you run it again: each run is billed.'
-			: "Check that the workflow saves its images. If it makes no files, set 'Output' to Links Only.",
+			: "Check that the workflow saves its images. If it is not meant to produce files, set 'Output' to Links Only.",
 		details: { ...detailsOf(fullTaskId, snapshot), errorMessage: said },
 	};
 }

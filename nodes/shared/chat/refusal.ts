@@ -18,7 +18,7 @@ const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
 ]);
 
 export const CREDIT_ADVICE =
-	'Check the credit and the limits of the account, or use a key of another account.';
+	'Check the credit and the limits of the account, or use a key from another account.';
 
 /**
  * Classifies a response that has no success status. Errors of this interface have no envelope (§7.1), so an error in the

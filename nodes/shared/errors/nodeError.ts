@@ -131,7 +131,7 @@ function rowsOf(failed: readonly FailedItem[], first: FailedItem): string {
 	const shown = [...rows.values()].slice(0, OTHERS_SHOWN);
 	const more = rows.size > shown.length ? [`${rows.size - shown.length} more`] : [];
 	const others = listOf([...shown, ...more]);
-	const also = `${rows.size === 1 ? 'Row' : 'Rows'} ${others} failed, too.`;
+	const also = `${rows.size === 1 ? 'Row' : 'Rows'} ${others} also failed.`;
 	return [`This is row ${rowName(first)}.`, others && also].filter(Boolean).join(' ');
 }
 

@@ -169,7 +169,7 @@ export function explainUnclear(
 		message: `The node could not ${purpose}${http}${afterTries(facts)}: ${said}`,
 		advice: isElsewhere
 			? "Check that the Base URL is the address of the platform's API and not of its console, or run the node again later."
-			: 'The platform seems to have problems at the moment. Run the node again later.',
+			: 'The platform seems to be having problems. Run the node again later.',
 		details,
 	};
 }

@@ -142,7 +142,7 @@ export function whyListIsWrong(source: unknown): string | undefined {
 	const [first, ...others] = failures;
 	if (!first) return undefined;
 	const names = others.map(({ name }) => `"${excerpt(name, 40)}"`).join(', ');
-	return inSentences(first.failure) + (names && ` Correct these, too: ${excerpt(names)}.`);
+	return inSentences(first.failure) + (names && ` Also correct: ${excerpt(names)}.`);
 }
 
 const inSentences = ({ message, advice }: Failure) => `${message}. ${advice}`;

@@ -152,7 +152,7 @@ describe('Save', () => {
 	test('refuses two items with the same name, of which only one would be saved', async () => {
 		const names = ['Portrait', 'Fox', ' Portrait '].map((name) => ({ json: { name } }));
 		const saved = await stage.run(names, form('={{ $json.name }}'));
-		expect(saved.error?.message).toContain('Another item has the name "Portrait", too');
+		expect(saved.error?.message).toContain('Another item has the same name, "Portrait"');
 	});
 
 	test.each([

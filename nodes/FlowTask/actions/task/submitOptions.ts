@@ -73,7 +73,7 @@ export const SUBMITTED_OPTIONS = defineOptions({
 		placeholder: 'Add input image',
 		default: {},
 		description:
-			"Images for inputs that 'Inputs to Change' does not list. Files and images from URLs are uploaded, each distinct one once per run.",
+			"Images for inputs that 'Inputs to Change' does not list. Files and images from URLs are uploaded; identical ones are uploaded once per run.",
 		options: [
 			{
 				name: 'slot',

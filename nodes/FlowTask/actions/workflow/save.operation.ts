@@ -94,7 +94,7 @@ function saveAll(context: IExecuteFunctions, saved: Map<string, WorkflowSource>)
 
 function savedTwice(name: string): Failure {
 	return badInput(
-		`Another item has the name "${excerpt(name, 60)}", too`,
+		`Another item has the same name, "${excerpt(name, 60)}"`,
 		'Only the last of them would be saved: give each item its own name.',
 	);
 }

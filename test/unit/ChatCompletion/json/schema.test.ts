@@ -115,7 +115,7 @@ test.each<[string, AnswerFormat, string]>([
 	['a long name', schema({ patternProperties: { '^a+b+c+$': {} } }), `{"${'a'.repeat(1_000)}":1}`],
 	['a text that need not fit', schema({ not: { pattern: 'x+y' } }), `"${'x'.repeat(20_000)}"`],
 ])('a check ends early: %s', (_what, format, text) => {
-	const failure = 'it is too large, or too unlike the schema, to be checked';
+	const failure = 'it is too large or differs too much from the schema to be checked';
 	expect(parseAnswer(text, format)).toEqual({ ok: false, failure });
 });
 

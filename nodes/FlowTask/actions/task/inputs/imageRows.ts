@@ -61,7 +61,7 @@ export function readImageRows(
 	if (twice) {
 		return failInput(
 			`'Input Images' sets ${inputName(twice.nodeId, twice.parameter)} a second time`,
-			'A changed input of the node sets it, too: remove one of the two. Nothing was submitted for this item.',
+			'A changed input of the node also sets it: remove one of the two. Nothing was submitted for this item.',
 		);
 	}
 	const images: ImageInput[] = [...slots.images];

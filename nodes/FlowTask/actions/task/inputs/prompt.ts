@@ -47,7 +47,7 @@ export function readPrompt(
 		if (twice) {
 			return failInput(
 				`'${label}' sets ${inputName(twice.nodeId, twice.parameter)} a second time`,
-				'Another field or option of the node sets it, too: remove one of the two. Nothing was submitted for this item.',
+				'Another field or option of the node also sets it: remove one of the two. Nothing was submitted for this item.',
 			);
 		}
 		prompt = withInputs(prompt, inputs);
