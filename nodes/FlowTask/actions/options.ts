@@ -146,8 +146,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
-		description:
-			'The most tasks of one run. If it has more, nothing is submitted at all. 0 means no limit.',
+		description: 'The most tasks of one run. If it has more, nothing is submitted at all. 0 means no limit.',
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',
