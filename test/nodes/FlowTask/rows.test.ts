@@ -81,7 +81,7 @@ describe('an error', () => {
 			overridesMode: 'form',
 			promptText: '={{ $json.prompt }}',
 		});
-		expect(blank.error?.description).toContain('This is row 1. Row 2 failed, too.');
+		expect(blank.error?.description).toContain('This is row 1. Row 2 also failed.');
 		const single = await stage.run(items.slice(1, 2));
 		expect(single.error?.description).not.toContain('row');
 	});

@@ -120,7 +120,7 @@ test('a wait that ends because of missing progress says so', async () => {
 	expect(run.status).toBe('waiting');
 	await new Promise((resolve) => setTimeout(resolve, 2_500));
 	run = await stage.harness.resume(run);
-	expect(run.output('Failed')[0]?.json.error).toContain('has shown no progress for too long');
+	expect(run.output('Failed')[0]?.json.error).toContain('has made no progress for too long');
 });
 
 test('120 finished tasks with slow files do not time out, and the end of the wait polls nothing again', async () => {

@@ -173,7 +173,7 @@ test('names all items without a file, and uploads nothing after the first', asyn
 	const binary = { data: { data: PIXEL, fileName: 'a.png', mimeType: 'image/png' } };
 	const run = await stage.run([{}, { binary }, {}], { resource: 'image', operation: 'upload' });
 	expect(run.error?.message).toContain('no file in field "data"');
-	expect(run.error?.description).toContain('This is row 1. Row 3 failed, too.');
+	expect(run.error?.description).toContain('This is row 1. Row 3 also failed.');
 	expect(stage.platform.books().requests.upload).toBe(0);
 });
 

@@ -415,7 +415,7 @@ test.each([
 	[400, 'only streaming is supported', { stream: false }, /^Turn 'Stream' on\.$/],
 	[400, 'reasoning cannot be disabled', {}, /^Set 'Reasoning' to On or Off, or choose another model\.$/],
 	[500, 'thinking is not supported', { thinking: { type: 'enabled' } }, /^Set 'Reasoning' to Default/],
-	[500, 'it burns', { stream: true }, /^The platform seems to have problems/],
+	[500, 'it burns', { stream: true }, /^The platform seems to be having problems/],
 ])('the advice fits what was sent: HTTP %d, %s, %j', async (status, message, asked, advice) => {
 	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status, asked });
 	expect(failureOf(result).advice).toMatch(advice);

@@ -172,7 +172,7 @@ describe('throwFirst', () => {
 		expect(thrownBy(contextOf(false), failed, more)).toMatchObject({
 			message: 'The cause',
 			description:
-				'Do this. This is row 3 ("a red fox"). Rows 4 and 9 ("a boat") failed, too. Others went well.',
+				'Do this. This is row 3 ("a red fox"). Rows 4 and 9 ("a boat") also failed. Others went well.',
 			context: { itemIndex: 2, tasks: ['t'] },
 		});
 		expect(thrownBy(contextOf(false), failed.slice(0, 2))).toMatchObject({ message: 'Not begun' });
