@@ -342,11 +342,7 @@ describe('flowAgentApi: answers', () => {
 
 	test.each([
 		['an unknown token', () => 'agt_unknown', 'refused this token'],
-		[
-			'a token that has expired',
-			() => platform.agent.debugToken(0),
-			'the console shows when a dbg_ token expires',
-		],
+		['a token that has expired', () => platform.agent.debugToken(0), 'shows when a dbg_ token expires'],
 		['a token without permission', () => platform.createAgent({ rights: [] }).token, 'not have permission'],
 	])('%s', async (_name, tokenOf, said) => {
 		const token = tokenOf();

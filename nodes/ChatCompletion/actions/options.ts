@@ -119,8 +119,7 @@ export const CHAT_OPTIONS = defineOptions({
 		name: 'streamReasoning',
 		type: 'boolean',
 		default: false,
-		description:
-			'Whether a streaming chat or webhook also shows the reasoning, quoted before the answer',
+		description: 'Whether a streaming chat or webhook also shows the reasoning, quoted before the answer',
 	},
 	timeoutSeconds: {
 		displayName: 'Timeout (Seconds)',

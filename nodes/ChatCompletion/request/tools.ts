@@ -20,7 +20,7 @@ export function toolFields(rows: readonly ToolRow[], choice: ToolChoice, wanted:
 		if (choice === 'auto') return ok({});
 		return failInput(
 			"'Tool Choice' is set, but the node has no tools",
-			"Add a tool under 'Tools', or remove the option. If 'Extra Body' has the tools, put \"tool_choice\" there as well.",
+			"Add a tool under 'Tools', or remove the option. If 'Extra Body' has the tools, also put \"tool_choice\" there.",
 		);
 	}
 	const tools: JsonObject[] = [];

@@ -146,8 +146,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 0,
 		typeOptions: { minValue: 0, maxValue: 1_000_000 },
-		description:
-			'The most tasks that one run may have. If it has more, nothing is submitted at all. 0 means no limit.',
+		description: 'The most tasks of one run. If it has more, nothing is submitted at all. 0 means no limit.',
 	},
 	noProgressMinutes: {
 		displayName: 'No Progress for (Minutes)',
@@ -156,7 +155,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 30,
 		typeOptions: { minValue: 0, maxValue: 10_080, numberPrecision: 2 },
-		description: 'Stop waiting for a task that has made no progress for this long. 0 means never.',
+		description: 'Stop waiting for a task that has shown no progress for this long. 0 means never.',
 	},
 	onTimeout: {
 		displayName: 'On Timeout',

@@ -73,7 +73,7 @@ test.each([
 		'code',
 		{ code: 403, msg: 'no right' },
 		/lacks the permission/,
-		/may use this model\. The platform said: no right\.$/,
+		/is allowed to use this model\. The platform said: no right\.$/,
 	],
 ] as const)('words the error for a chat: %s', async (kind, more, message, description) => {
 	stage.platform.faults.add({ on: 'chat', kind, ...more });
