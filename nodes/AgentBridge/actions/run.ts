@@ -87,7 +87,7 @@ async function workOnAll(
 
 /** Says how many messages are in no item, because the reply they belong to was over. */
 function tellLate(context: IExecuteFunctions, late: number): void {
-	const said = `${late} message(s) arrived after the reply they belong to was complete, and were dropped`;
+	const said = `${late} message(s) arrived too late for the reply they belong to, and were dropped`;
 	context.logger.warn(`Agent Bridge "${context.getNode().name}": ${said}`);
 	showHint(
 		context,

@@ -127,7 +127,7 @@ describe('request', () => {
 		]);
 		expect(bridge().received.map(({ connection }) => connection)).toEqual([1, 2, 3]);
 		expect(bridge().maxOpen).toBe(1);
-		expect(everythingSaid(run)).toMatch(/\d message\(s\) arrived after the reply/);
+		expect(everythingSaid(run)).toMatch(/\d message\(s\) arrived too late for the reply/);
 		const all = await stage.run(texts('one'), {
 			...own,
 			replyComplete: 'silence',
