@@ -220,6 +220,20 @@ test('records a submit without an answer, and a wait for the execution says that
 	expect(hints(waited)).toContain('1 submit(s) of these executions got no clear answer');
 });
 
+test('an execution whose only submit got no clear answer is not said to have no tasks', async () => {
+	stage.platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
+	const { executionId } = await run(
+		prompts(1),
+		{ operation: 'submit', options: { recordTasks: 'always' } },
+		{ onError: 'continueRegularOutput' },
+	);
+	const waited = await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });
+	expect(waited.error?.message).toBe(
+		`It is not known whether execution ${executionId} created a task: 1 submit(s) got no clear answer`,
+	);
+	expect(waited.error?.description).toContain("Look for the tasks in the platform's console.");
+});
+
 test('a retry of the node keeps its rows and adds to them', async () => {
 	stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
 	const done = await run(prompts(3), { options: { recordTasks: 'always' } }, { ...RETRY, maxTries: 2 });

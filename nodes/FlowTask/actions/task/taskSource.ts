@@ -164,6 +164,12 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 			return ok(recorded);
 		}
 		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
+		if (recorded.unclear > 0) {
+			return failInput(
+				`It is not known whether execution ${excerpt(executionId, 40)}${ofNode} created a task: ${recorded.unclear} submit(s) got no clear answer`,
+				"Look for the tasks in the platform's console. They may have been created, and running the execution again may pay for them twice.",
+			);
+		}
 		return failInput(
 			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,
 			"Check 'Execution ID' and 'Node Name'. Tasks are recorded for runs of more than 10 tasks, or of any size if 'Record Tasks' is set to Always.",
