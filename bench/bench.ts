@@ -8,6 +8,7 @@ import { describe, type Figure } from './figures';
 import { agentRivals } from './rows/agentRivals';
 import { agents } from './rows/agents';
 import { batch } from './rows/batch';
+import { chance } from './rows/chance';
 import { chats, questions } from './rows/chats';
 import { cpu } from './rows/cpu';
 import { faults } from './rows/faults';
@@ -26,7 +27,7 @@ import { Stage, type Row } from './stage';
 import { figureOf, summaryOf, type Results } from './summary';
 
 const ROWS: readonly Row[] = [
-	...[batch, latency, rivals, faults, pressure, files, upload, downloads, growth, record, fleet],
+	...[batch, latency, rivals, faults, pressure, files, upload, downloads, growth, record, fleet, chance],
 	...[sse, chats, questions, sessions, agents, agentRivals, racing, load, cpu],
 ];
 
