@@ -208,10 +208,11 @@ export function isPromptPlace(value: Json): boolean {
 	return typeof value === 'string' && PROMPT_PLACE.test(value);
 }
 
-/** Whether somebody gave a node a title that calls its text the prompt. */
+/** Whether somebody gave a node a title that calls its text the prompt, and not one for a node that reads a picture. */
 export function hasPromptTitle({ title, classType }: DefinitionNode): boolean {
 	const [name, type] = [title, classType].map((some) => wordsOf(some).toLowerCase().replaceAll(' ', ''));
 	if (!name || !type || type.includes(name) || name.includes(type) || /encode/i.test(title)) return false;
+	if (FINDER_NODE.test(title)) return false;
 	return (PROMPT_NAME.test(wordsOf(title)) || polarityIn(title) === 'positive') && !isSideText(title);
 }
 

@@ -379,6 +379,16 @@ describe('refuses', () => {
 			'its text comes from JoyCaption (node 11), which looks at an image',
 		],
 		[
+			'an affix beside a caption, in a node named after what captions',
+			sampled({
+				'10': node('JoinStrings', { delimiter: ' ', string1: ['11', 0], string2: ['12', 2] }),
+				'11': node('Textbox', { text: `${QUALITY}, ` }, 'Florence2 Prompt'),
+				'12': node('Florence2Run', { text_input: '', task: 'caption', image: ['13', 0] }),
+				'13': PHOTO,
+			}),
+			'its text comes from Florence2Run (node 12), which looks at an image',
+		],
+		[
 			'an affix beside a text from a file',
 			sampled({
 				'10': node('StringConcatenate', { string_a: QUALITY, string_b: ['11', 0] }),
