@@ -58,6 +58,10 @@ function oddEnd(answer: ChatAnswer, choice: ReasoningChoice): string {
 	if (toolCalls.length === 0 && CALLING_REASONS.has(reason)) {
 		return `The model said that it calls a tool ("${reason}"), but its answer contains no call. Ask again, or choose another model.`;
 	}
+	// A stream can end like a whole one although the server behind a gateway has died.
+	if (!isEmpty(answer) && reason === '') {
+		return 'The answer may be incomplete: the platform ended it without a finish reason.';
+	}
 	if (!isEmpty(answer)) return '';
 	return reasoning
 		? `The model reasoned${although || ','} but gave no answer. Ask again, or ${remedy}.`
