@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { RealServer } from './realServer';
+
+/** A product, and how it differs from the others where a probe can tell. */
+export interface RealCase {
+	readonly name: string;
+	readonly description: string;
+	readonly invokePath: string;
+	open(): Promise<RealServer>;
+	readonly takesFiles?: boolean;
+	/** Whether it has any sessions that a client may not make up. */
+	readonly knowsSessions?: boolean;
+	/** Whether it refuses a second message to a session whose agent still runs. */
+	readonly hasBusySessions?: boolean;
+	/** What an agent is told that is asked for approval of its tool, and what the agent then says. */
+	readonly approval: string;
+	readonly approved: RegExp;
+	/** What becomes of an answer to an interrupt that has been answered. */
+	readonly answeredTwice: 'refused' | 'runs again' | 'nothing';
+	/** The interrupts of an agent that asks for two tools at once. */
+	readonly asksAtOnce: number;
+}
+
+const WIRES = join(__dirname, '../../docs/wires');
+
+export const REAL_CASES: readonly RealCase[] = [
+	{
+		name: 'LangGraph',
+		description: 'langgraph',
+		invokePath: '/runs/stream',
+		open: async () => await RealServer.start('langgraph'),
+		knowsSessions: true,
+		hasBusySessions: true,
+		approval: '{ "decisions": [{ "type": "approve" }] }',
+		approved: /^given \[\{"decisions":\[\{"type":"approve"\}\]\}\]$/,
+		answeredTwice: 'nothing',
+		asksAtOnce: 2,
+	},
+	{
+		name: 'A2A 0.3',
+		description: 'a2a',
+		invokePath: '/a2a',
+		open: async () => await RealServer.start('a2a', ['0.3']),
+		approval: '{ "approved": true }',
+		approved: /^given \["\{.*approved.*\}"\]$/,
+		answeredTwice: 'refused',
+		asksAtOnce: 1,
+	},
+	{
+		name: 'A2A 1.0',
+		description: 'a2a-1',
+		invokePath: '/a2a',
+		open: async () => await RealServer.start('a2a', ['1']),
+		takesFiles: true,
+		approval: '{ "approved": true }',
+		approved: /^given \["\{.*approved.*\}"\]$/,
+		answeredTwice: 'refused',
+		asksAtOnce: 1,
+	},
+	{
+		name: 'Mastra',
+		description: 'mastra',
+		invokePath: '/unused',
+		open: async () => await RealServer.start('mastra'),
+		takesFiles: true,
+		approval: '{ "approved": true }',
+		approved: /^given \[.*"paid":7.*\]$/,
+		answeredTwice: 'refused',
+		asksAtOnce: 1,
+	},
+	{
+		name: 'ADK',
+		description: 'adk',
+		invokePath: '/unused',
+		open: async () => await RealServer.start('adk'),
+		takesFiles: true,
+		knowsSessions: true,
+		approval: '{ "approved": true }',
+		approved: /^given \[.*"approved":true.*\]$/,
+		answeredTwice: 'runs again',
+		asksAtOnce: 2,
+	},
+];
+
+/** The description as it is shipped, with the operator's own values filled in. */
+export function descriptionOf({ description }: RealCase): string {
+	return readFileSync(join(WIRES, `${description}.json`), 'utf8').replace(/YOUR-[A-Z-]+/g, 'mine-1');
+}

@@ -1,0 +1,219 @@
+// Drives the built node with the descriptions in docs/wires/ against the servers that they are for.
+import type { IDataObject, INodeParameters } from 'n8n-workflow';
+
+import { AgentInvoke } from '../../nodes/AgentInvoke/AgentInvoke.node';
+import { createHarness, singleNode, type Harness, type HarnessRun } from '../nodes/harness';
+import { createDataTables, type DataTables } from '../nodes/harness/dataTables';
+import { inGroups } from '../nodes/optionGroups';
+import { until } from '../until';
+import { descriptionOf, REAL_CASES } from './cases';
+import { LIMITED_TOKEN, TOKEN, type RealServer } from './realServer';
+
+const OPTIONS = { requestsPerSecond: 0, timeoutSeconds: 20, retries: 0 };
+const LONG_CHARACTERS = 100_000;
+
+let harness: Harness;
+beforeAll(async () => {
+	// The servers are other processes, whose time cannot pass more quickly.
+	harness = await createHarness({ passTime: () => () => {} });
+});
+afterAll(async () => await harness.close());
+
+describe.each(REAL_CASES)('$name', (real) => {
+	let server: RealServer;
+	let tables: DataTables;
+	let account: Record<string, string>;
+	beforeAll(async () => {
+		server = await real.open();
+	});
+	afterAll(async () => await server.stop());
+	beforeEach(async () => {
+		if (!server.isAlive) await server.startAgain();
+		server.reset();
+		tables = createDataTables();
+		account = {
+			agentToken: TOKEN,
+			baseUrl: server.baseUrl,
+			invokePath: real.invokePath,
+			mediaUploadPath: '',
+			wire: 'described',
+			description: descriptionOf(real),
+		};
+	});
+
+	async function run(json: IDataObject, parameters: INodeParameters = {}, streaming = false): Promise<HarnessRun> {
+		const usual = {
+			operation: 'invoke',
+			message: '={{ $json.say }}',
+			sessionMode: 'mapped',
+			sessionKey: '={{ $json.key || "k" }}',
+			stream: true,
+			options: OPTIONS,
+		};
+		const { description } = new AgentInvoke();
+		return await harness.run({
+			workflow: singleNode({
+				type: 'n8n-nodes-flowtask.agentInvoke',
+				parameters: inGroups({ ...usual, ...parameters }, description),
+				onError: 'continueRegularOutput',
+			}),
+			items: [{ json }],
+			credentials: { flowAgentApi: account },
+			executeWorkflow: tables.executeWorkflow,
+			...(streaming && { streaming, mode: 'webhook' as const }),
+		});
+	}
+
+	async function ask(say: string, key = 'k', parameters: INodeParameters = {}): Promise<IDataObject> {
+		const done = await run({ say, key }, parameters);
+		return done.jsons()[0] ?? { nothing: done.error?.message ?? 'no item' };
+	}
+
+	async function asked(say: string): Promise<IDataObject[]> {
+		const done = await run({ say });
+		const items = done.jsons(1);
+		if (items.length === 0) throw new Error(`No interrupt: ${JSON.stringify(done.jsons())}`);
+		return items;
+	}
+
+	async function resume(interrupted: IDataObject | undefined): Promise<IDataObject> {
+		const done = await run(interrupted ?? {}, { operation: 'resume', result: real.approval });
+		return done.jsons()[0] ?? done.jsons(1)[0] ?? { nothing: done.error?.message ?? 'no item' };
+	}
+
+	const mayHaveRun = (item: IDataObject): unknown => (item.details as IDataObject | undefined)?.mayHaveRun ?? false;
+
+	test.each([true, false])('three turns of one session, with Stream %s', async (stream) => {
+		for (const turn of [1, 2, 3])
+			expect(await ask(`say ${turn}`, 'k', { stream })).toMatchObject({ answer: `${turn}: say ${turn}` });
+		expect(server.ran).toEqual(['say 1', 'say 2', 'say 3']);
+	});
+
+	test('two keys have sessions of their own', async () => {
+		const answers = [];
+		for (const say of ['one', 'two'])
+			for (const key of ['a', 'b']) answers.push((await ask(say, key)).answer);
+		expect(answers).toEqual(['1: one', '1: one', '2: two', '2: two']);
+	});
+
+	test('pieces arrive in their order', async () => {
+		const done = await run({ say: 'one two three four' }, {}, true);
+		const pieces = done.chunks.flatMap(({ type, content }) => (type === 'item' && content ? [content] : []));
+		expect(pieces.join('')).toBe('1: one two three four');
+		expect(pieces.length).toBeGreaterThan(2);
+	});
+
+	test('an interrupt is answered by Resume, and the session continues', async () => {
+		const [interrupt] = await asked('pay');
+		expect(interrupt).toMatchObject({ interrupt: { kind: 'tool', tool: 'pay', arguments: { amount: 7 } } });
+		expect(await resume(interrupt)).toMatchObject({ answer: expect.stringMatching(real.approved) });
+		expect(await ask('thanks')).toMatchObject({ answer: '2: thanks' });
+	});
+
+	test('an interrupt that has been answered', async () => {
+		const [interrupt] = await asked('pay');
+		await resume(interrupt);
+		server.reset();
+		const twice = await resume(interrupt);
+		if (real.answeredTwice === 'runs again')
+			expect(twice).toMatchObject({ answer: expect.stringMatching(real.approved) });
+		else {
+			expect(twice).toMatchObject({ error: expect.any(String) });
+			expect(server.ran).toEqual([]);
+		}
+		if (real.answeredTwice === 'refused') expect(mayHaveRun(twice)).toBe(false);
+	});
+
+	test('a Resume that a message has overtaken never shows an earlier answer', async () => {
+		const before = await ask('before');
+		const [interrupt] = await asked('pay');
+		const overtaking = await ask('instead');
+		const late = await resume(interrupt);
+		expect([before.answer, overtaking.answer]).not.toContain(late.answer ?? 'none');
+	});
+
+	test('two questions at once', async () => {
+		const items = await asked('pay twice');
+		expect(items).toHaveLength(real.asksAtOnce);
+	});
+
+	test('an agent that fails may have run', async () => {
+		const failed = await ask('fail');
+		expect(failed).toMatchObject({ error: expect.stringContaining('the model broke') });
+		expect(mayHaveRun(failed)).toBe(true);
+		expect(server.ran).toEqual(['fail']);
+	});
+
+	test.each([
+		['wrong path', () => ({ description: account.description!.replaceAll('mine-1', 'other').replace('"path": "', '"path": "/nowhere'), invokePath: '/nowhere' })],
+		['wrong token', () => ({ agentToken: 'agt_wrong_0123456789' })],
+		['token with too many requests', () => ({ agentToken: LIMITED_TOKEN })],
+	])('a %s is refused, and nothing has run', async (_name, wrong) => {
+		account = { ...account, ...wrong() };
+		const refused = await ask('hello');
+		expect(refused).toMatchObject({ error: expect.any(String) });
+		expect(mayHaveRun(refused)).toBe(false);
+		expect(server.ran).toEqual([]);
+	});
+
+	test('a key whose session a restarted server does not know', async () => {
+		await ask('first');
+		await server.startAgain();
+		server.reset();
+		const lost = await ask('second');
+		const again = real.knowsSessions ? await ask('second') : lost;
+		expect(again).toMatchObject({ answer: '1: second' });
+		if (real.knowsSessions && lost.error !== undefined) expect(mayHaveRun(lost)).toBe(false);
+	});
+
+	test('two messages to a session at once', async () => {
+		await ask('first');
+		server.reset();
+		const answers = await Promise.all([run({ say: 'wait 800' }), until(() => server.ran.length > 0).then(async () => await ask('at once', 'k', { sessionMode: 'id', sessionId: idOf(tables) }))]);
+		const second = answers[1];
+		if (real.hasBusySessions) {
+			expect(second).toMatchObject({ error: expect.any(String) });
+			expect(mayHaveRun(second)).toBe(false);
+			expect(server.ran).toEqual(['wait 800']);
+		} else expect(second).toMatchObject({ answer: expect.stringContaining('at once') });
+	});
+
+	test('an answer that takes too long', async () => {
+		const late = await ask('wait 3000', 'k', { options: { ...OPTIONS, timeoutSeconds: 1 } });
+		expect(late).toMatchObject({ error: expect.any(String) });
+		expect(mayHaveRun(late)).toBe(true);
+	});
+
+	test('a server that dies in mid answer', async () => {
+		const died = await ask('die in mid answer');
+		expect(died).toMatchObject({ error: expect.any(String) });
+		expect(mayHaveRun(died)).toBe(true);
+		expect(server.ran).toEqual(['die in mid answer']);
+	});
+
+	test('three at once', async () => {
+		const answers = await Promise.all(['a', 'b', 'c'].map(async (key) => (await ask(`hi ${key}`, key)).answer));
+		expect(answers).toEqual(['1: hi a', '1: hi b', '1: hi c']);
+	});
+
+	test.each([true, false])('100,000 characters, with Stream %s', async (stream) => {
+		const { answer } = await ask('long', 'k', { stream });
+		expect(String(answer)).toHaveLength(LONG_CHARACTERS);
+	});
+
+	test('a file by its URL', async () => {
+		const url = 'https://files.example/cat.png';
+		const item = await ask('see', 'k', { mediaFiles: url, files: url, fileUrls: url });
+		if (real.takesFiles) expect(item.answer ?? item).toContain(url);
+	});
+
+	test('saving the credential runs nothing', async () => {
+		const tested = await harness.testCredential('flowAgentApi', account);
+		expect(tested).toMatchObject({ status: 'OK' });
+		expect(server.ran).toEqual([]);
+	});
+});
+
+function idOf(tables: DataTables): string {
+	return String(tables.rows('flow_agent_sessions')[0]?.sessionId ?? '');
+}
