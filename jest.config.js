@@ -1,10 +1,10 @@
-// Finds every test/**/*.test.ts except the end-to-end tests, which have their own dependencies and config.
+// Finds every test/**/*.test.ts except those of test/e2e and test/wires, which have their own dependencies and configs.
 module.exports = {
 	rootDir: __dirname,
 	roots: ['<rootDir>/test'],
 	testMatch: ['**/*.test.ts'],
-	testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/'],
-	modulePathIgnorePatterns: ['<rootDir>/test/e2e/'],
+	testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/e2e/', '<rootDir>/test/wires/'],
+	modulePathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/wires/'],
 	testEnvironment: 'node',
 	transform: { '^.+\\.[cm]?[jt]s$': '<rootDir>/scripts/jest-transform.js' },
 	// These are published as ES modules, which jest does not load, so they are transformed like our own code.

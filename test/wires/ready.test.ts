@@ -41,7 +41,11 @@ describe.each(REAL_CASES)('$name', (real) => {
 		};
 	});
 
-	async function run(json: IDataObject, parameters: INodeParameters = {}, streaming = false): Promise<HarnessRun> {
+	async function run(
+		json: IDataObject,
+		parameters: INodeParameters = {},
+		streaming = false,
+	): Promise<HarnessRun> {
 		const usual = {
 			operation: 'invoke',
 			message: '={{ $json.say }}',
@@ -81,7 +85,8 @@ describe.each(REAL_CASES)('$name', (real) => {
 		return done.jsons()[0] ?? done.jsons(1)[0] ?? { nothing: done.error?.message ?? 'no item' };
 	}
 
-	const mayHaveRun = (item: IDataObject): unknown => (item.details as IDataObject | undefined)?.mayHaveRun ?? false;
+	const mayHaveRun = (item: IDataObject): unknown =>
+		(item.details as IDataObject | undefined)?.mayHaveRun ?? false;
 
 	test.each([true, false])('three turns of one session, with Stream %s', async (stream) => {
 		for (const turn of [1, 2, 3])
@@ -133,8 +138,12 @@ describe.each(REAL_CASES)('$name', (real) => {
 	});
 
 	test('two questions at once', async () => {
-		const items = await asked('pay twice');
-		expect(items).toHaveLength(real.asksAtOnce);
+		const [interrupted] = await asked('pay twice');
+		const all = (interrupted?.interrupts ?? [interrupted?.interrupt]) as IDataObject[];
+		expect(all).toHaveLength(real.asksAtOnce);
+		const answers: IDataObject[] = [];
+		for (const interrupt of all) answers.push(await resume({ ...interrupted, interrupt }));
+		expect(answers.at(-1)).toMatchObject({ answer: expect.stringMatching(/^given /) });
 	});
 
 	test('an agent that fails may have run', async () => {
@@ -145,7 +154,15 @@ describe.each(REAL_CASES)('$name', (real) => {
 	});
 
 	test.each([
-		['wrong path', () => ({ description: account.description!.replaceAll('mine-1', 'other').replace('"path": "', '"path": "/nowhere'), invokePath: '/nowhere' })],
+		[
+			'wrong path',
+			() => ({
+				description: account
+					.description!.replaceAll('mine-1', 'other')
+					.replace('"path": "', '"path": "/nowhere'),
+				invokePath: '/nowhere',
+			}),
+		],
 		['wrong token', () => ({ agentToken: 'agt_wrong_0123456789' })],
 		['token with too many requests', () => ({ agentToken: LIMITED_TOKEN })],
 	])('a %s is refused, and nothing has run', async (_name, wrong) => {
@@ -160,22 +177,34 @@ describe.each(REAL_CASES)('$name', (real) => {
 		await ask('first');
 		await server.startAgain();
 		server.reset();
-		const lost = await ask('second');
-		const again = real.knowsSessions ? await ask('second') : lost;
-		expect(again).toMatchObject({ answer: '1: second' });
-		if (real.knowsSessions && lost.error !== undefined) expect(mayHaveRun(lost)).toBe(false);
+		const options = { ...OPTIONS, timeoutSeconds: 2 };
+		const second = await ask('second', 'k', { options });
+		if (real.unknownSession === undefined) return expect(second).toMatchObject({ answer: '1: second' });
+		expect(second).toMatchObject({ details: { reason: real.unknownSession } });
+		expect(mayHaveRun(second)).toBe(false);
+		expect(server.ran).toEqual([]);
+		if (real.unknownSession !== 'session_not_found') return;
+		const renewed = await ask('third', 'k', { options: { ...options, renewExpiredSession: true } });
+		expect(renewed).toMatchObject({ answer: '1: third' });
 	});
 
 	test('two messages to a session at once', async () => {
 		await ask('first');
 		server.reset();
-		const answers = await Promise.all([run({ say: 'wait 800' }), until(() => server.ran.length > 0).then(async () => await ask('at once', 'k', { sessionMode: 'id', sessionId: idOf(tables) }))]);
-		const second = answers[1];
+		const byId = {
+			sessionMode: 'explicit',
+			sessionId: idOf(tables),
+			options: { ...OPTIONS, timeoutSeconds: 3 },
+		};
+		const first = ask('wait 4000');
+		await until(() => server.ran.length > 0);
+		const second = await ask('at once', 'k', byId);
 		if (real.hasBusySessions) {
 			expect(second).toMatchObject({ error: expect.any(String) });
 			expect(mayHaveRun(second)).toBe(false);
-			expect(server.ran).toEqual(['wait 800']);
+			expect(server.ran).toEqual(['wait 4000']);
 		} else expect(second).toMatchObject({ answer: expect.stringContaining('at once') });
+		expect(await first).toMatchObject({ answer: '2: wait 4000' });
 	});
 
 	test('an answer that takes too long', async () => {
@@ -189,10 +218,13 @@ describe.each(REAL_CASES)('$name', (real) => {
 		expect(died).toMatchObject({ error: expect.any(String) });
 		expect(mayHaveRun(died)).toBe(true);
 		expect(server.ran).toEqual(['die in mid answer']);
+		await server.died();
 	});
 
 	test('three at once', async () => {
-		const answers = await Promise.all(['a', 'b', 'c'].map(async (key) => (await ask(`hi ${key}`, key)).answer));
+		const answers = await Promise.all(
+			['a', 'b', 'c'].map(async (key) => (await ask(`hi ${key}`, key)).answer),
+		);
 		expect(answers).toEqual(['1: hi a', '1: hi b', '1: hi c']);
 	});
 
@@ -203,8 +235,12 @@ describe.each(REAL_CASES)('$name', (real) => {
 
 	test('a file by its URL', async () => {
 		const url = 'https://files.example/cat.png';
-		const item = await ask('see', 'k', { mediaFiles: url, files: url, fileUrls: url });
-		if (real.takesFiles) expect(item.answer ?? item).toContain(url);
+		const item = await ask('see', 'k', { files: { file: [{ source: 'url', url, name: 'cat.png' }] } });
+		if (real.takesFiles) expect(item).toMatchObject({ answer: `1: see ${url}` });
+		else {
+			expect(item).toMatchObject({ error: expect.any(String) });
+			expect(server.ran).toEqual([]);
+		}
 	});
 
 	test('saving the credential runs nothing', async () => {

@@ -58,11 +58,10 @@ const executor = {
 			bus.publish(form.status({ ...ids, status: { state: form.state(state), message, timestamp } }, isLast));
 		};
 		try {
-			if (!task) {
-				turns.set(contextId, (turns.get(contextId) ?? 0) + 1);
-				const status = { state: form.state('working'), timestamp };
-				bus.publish(form.task({ id: taskId, contextId, status, history: [userMessage] }));
-			} else say('working');
+			if (!task) turns.set(contextId, (turns.get(contextId) ?? 0) + 1);
+			const status = { state: form.state('working'), timestamp };
+			// Also a resumed run has to begin with its task, says version 1.
+			bus.publish(form.task({ ...(task ?? { id: taskId, contextId, history: [userMessage] }), status }));
 			const asks = task ? [] : asksOf(said);
 			if (asks.length > 0) {
 				const parts = asks.map((args) => form.data({ name: 'pay', args }));
@@ -73,7 +72,12 @@ const executor = {
 			for await (const text of task ? answerAfter([said]) : answerTo(words, turns.get(contextId))) {
 				const artifact = { artifactId: `answer-${taskId}`, name: 'answer', description: '', extensions: [] };
 				bus.publish(
-					form.artifact({ ...ids, append, lastChunk: false, artifact: { ...artifact, parts: [form.text(text)] } }),
+					form.artifact({
+						...ids,
+						append,
+						lastChunk: false,
+						artifact: { ...artifact, parts: [form.text(text)] },
+					}),
 				);
 				append = true;
 			}
@@ -99,7 +103,18 @@ const card = {
 	capabilities: { streaming: true, pushNotifications: false, extensions: [] },
 	defaultInputModes: modes,
 	defaultOutputModes: modes,
-	skills: [{ id: 'any', name: 'any', description: 'Anything.', tags: [], examples: [], inputModes: modes, outputModes: modes, securityRequirements: [] }],
+	skills: [
+		{
+			id: 'any',
+			name: 'any',
+			description: 'Anything.',
+			tags: [],
+			examples: [],
+			inputModes: modes,
+			outputModes: modes,
+			securityRequirements: [],
+		},
+	],
 	securitySchemes: {},
 	securityRequirements: [],
 	signatures: [],
@@ -107,7 +122,8 @@ const card = {
 const app = express();
 app.use((request, response, next) => {
 	const status = refusalOf(request.get('authorization'));
-	if (status) response.status(status).json({ message: status === 429 ? 'Too many requests' : 'Unauthorized' });
+	if (status)
+		response.status(status).json({ message: status === 429 ? 'Too many requests' : 'Unauthorized' });
 	else next();
 });
 const core = isOld ? core03 : core1;

@@ -2,7 +2,15 @@
 import { BaseChatModel } from '@langchain/core/language_models/chat_models';
 import { AIMessage, AIMessageChunk } from '@langchain/core/messages';
 import { ChatGenerationChunk } from '@langchain/core/outputs';
-import { Annotation, END, interrupt, MessagesAnnotation, Send, START, StateGraph } from '@langchain/langgraph';
+import {
+	Annotation,
+	END,
+	interrupt,
+	MessagesAnnotation,
+	Send,
+	START,
+	StateGraph,
+} from '@langchain/langgraph';
 import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth';
 import { answerAfter, answerTo, asksOf, refusalOf } from './script.mjs';
 
@@ -33,7 +41,10 @@ class ScriptModel extends BaseChatModel {
 
 const State = Annotation.Root({
 	...MessagesAnnotation.spec,
-	results: Annotation({ reducer: (old, added) => (added === null ? [] : [...old, ...added]), default: () => [] }),
+	results: Annotation({
+		reducer: (old, added) => (added === null ? [] : [...old, ...added]),
+		default: () => [],
+	}),
 });
 
 async function answer({ messages, results }) {
@@ -63,6 +74,7 @@ export const graph = new StateGraph(State)
 
 export const auth = new Auth().authenticate((request) => {
 	const status = refusalOf(request.headers.get('authorization'));
-	if (status) throw new HTTPException(status, { message: status === 429 ? 'Too many requests' : 'Unauthorized' });
+	if (status)
+		throw new HTTPException(status, { message: status === 429 ? 'Too many requests' : 'Unauthorized' });
 	return 'n8n';
 });

@@ -15,12 +15,15 @@ const USAGE = { inputTokens: 3, outputTokens: 4, totalTokens: 7 };
 const textOf = ({ content }) =>
 	typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('');
 const filesOf = ({ content }) =>
-	typeof content === 'string' ? [] : content.filter(({ type }) => type === 'file').map(({ data }) => String(data));
+	typeof content === 'string'
+		? []
+		: content.filter(({ type }) => type === 'file').map(({ data }) => String(data));
 
 async function* partsOf(prompt) {
 	const said = prompt.filter(({ role }) => role === 'user');
 	const last = said.at(-1);
-	const results = prompt.at(-1).role === 'tool' ? prompt.at(-1).content.map(({ output }) => output.value) : [];
+	const results =
+		prompt.at(-1).role === 'tool' ? prompt.at(-1).content.map(({ output }) => output.value) : [];
 	const asks = results.length > 0 ? [] : asksOf(textOf(last));
 	yield { type: 'stream-start', warnings: [] };
 	for (const [index, args] of asks.entries()) {
@@ -72,7 +75,9 @@ const mastra = new Mastra({ agents: { 'mine-1': agent }, storage, logger: false 
 const app = new Hono();
 app.use(async (context, next) => {
 	const status = refusalOf(context.req.header('authorization'));
-	return status ? context.json({ error: status === 429 ? 'Too many requests' : 'Unauthorized' }, status) : await next();
+	return status
+		? context.json({ error: status === 429 ? 'Too many requests' : 'Unauthorized' }, status)
+		: await next();
 });
 await new MastraServer({ app, mastra }).init();
 const port = Number(process.env.PORT) || 0;
