@@ -179,7 +179,10 @@ describe.each(REAL_CASES)('$name', (real) => {
 		server.reset();
 		const options = { ...OPTIONS, timeoutSeconds: 2 };
 		const second = await ask('second', 'k', { options });
-		if (real.unknownSession === undefined) return expect(second).toMatchObject({ answer: '1: second' });
+		if (real.unknownSession === undefined) {
+			expect(second).toMatchObject({ answer: '1: second' });
+			return;
+		}
 		expect(second).toMatchObject({ details: { reason: real.unknownSession } });
 		expect(mayHaveRun(second)).toBe(false);
 		expect(server.ran).toEqual([]);
@@ -230,7 +233,7 @@ describe.each(REAL_CASES)('$name', (real) => {
 
 	test.each([true, false])('100,000 characters, with Stream %s', async (stream) => {
 		const { answer } = await ask('long', 'k', { stream });
-		expect(String(answer)).toHaveLength(LONG_CHARACTERS);
+		expect(answer).toBe('x'.repeat(LONG_CHARACTERS));
 	});
 
 	test('a file by its URL', async () => {

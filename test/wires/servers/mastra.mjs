@@ -1,4 +1,5 @@
 // Mastra's HTTP server with an agent whose model is `script.mjs`.
+import { ReadableStream } from 'node:stream/web';
 import { serve } from '@hono/node-server';
 import { Agent } from '@mastra/core/agent';
 import { Mastra } from '@mastra/core/mastra';
