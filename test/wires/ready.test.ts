@@ -126,7 +126,7 @@ describe.each(REAL_CASES)('$name', (real) => {
 			expect(twice).toMatchObject({ error: expect.any(String) });
 			expect(server.ran).toEqual([]);
 		}
-		if (real.answeredTwice === 'refused') expect(mayHaveRun(twice)).toBe(false);
+		if (real.answeredTwice === 'refused') expect(twice).not.toMatchObject({ details: { mayHaveRun: true } });
 	});
 
 	test('a Resume that a message has overtaken never shows an earlier answer', async () => {
@@ -143,7 +143,10 @@ describe.each(REAL_CASES)('$name', (real) => {
 		expect(all).toHaveLength(real.asksAtOnce);
 		const answers: IDataObject[] = [];
 		for (const interrupt of all) answers.push(await resume({ ...interrupted, interrupt }));
-		expect(answers.at(-1)).toMatchObject({ answer: expect.stringMatching(/^given /) });
+		// Where tools are approved one at a time, the next one is asked for now.
+		const last = answers.at(-1);
+		const whole = last?.interrupt === undefined ? last : await resume(last);
+		expect(whole).toMatchObject({ answer: expect.stringMatching(/^given /) });
 	});
 
 	test('an agent that fails may have run', async () => {
@@ -197,7 +200,7 @@ describe.each(REAL_CASES)('$name', (real) => {
 		const byId = {
 			sessionMode: 'explicit',
 			sessionId: idOf(tables),
-			options: { ...OPTIONS, timeoutSeconds: 3 },
+			options: { ...OPTIONS, timeoutSeconds: real.hasBusySessions ? 3 : 20 },
 		};
 		const first = ask('wait 4000');
 		await until(() => server.ran.length > 0);
@@ -212,8 +215,7 @@ describe.each(REAL_CASES)('$name', (real) => {
 
 	test('an answer that takes too long', async () => {
 		const late = await ask('wait 3000', 'k', { options: { ...OPTIONS, timeoutSeconds: 1 } });
-		expect(late).toMatchObject({ error: expect.any(String) });
-		expect(mayHaveRun(late)).toBe(true);
+		expect(late).toMatchObject({ error: expect.any(String), details: { mayHaveRun: true } });
 	});
 
 	test('a server that dies in mid answer', async () => {
