@@ -1,4 +1,4 @@
-// Finds every test/**/*.test.ts except those of test/e2e and test/wires, which have their own dependencies and config.
+// Finds every test/**/*.test.ts except those of test/e2e and test/wires, which have their own dependencies and configs.
 module.exports = {
 	rootDir: __dirname,
 	roots: ['<rootDir>/test'],

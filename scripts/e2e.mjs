@@ -11,6 +11,7 @@ try {
 	await ensureN8nInstalled();
 	await ensureChromium();
 	await ensureInstalled({ dir: join(packageRoot, 'test', 'e2e', 'nodeCli'), label: "n8n's command line" });
+	await ensureInstalled({ dir: join(packageRoot, 'test', 'wires'), label: 'agent servers' });
 } catch (error) {
 	console.error(error instanceof Error ? error.message : error);
 	console.log('\n0 passed, 1 failed');

@@ -1,5 +1,6 @@
-// npm run test:wires: Agent Invoke against agent servers of other makers; works in a fresh clone. Plain JavaScript for
-// Node 20, because it runs before anything is installed. Arguments go to jest: npm run test:wires -- -t Mastra
+// npm run test:wires: the ready descriptions of an agent's wire against the servers that they are for; works in a fresh
+// clone. Plain JavaScript for Node 20, because it runs before anything is installed. Arguments go to jest:
+// npm run test:wires -- -t Mastra
 import { join } from 'node:path';
 import { ensureInstalled, packageRoot } from './install.mjs';
 import { runJest, succeeds } from './jest-run.mjs';
@@ -13,12 +14,10 @@ try {
 	process.exit(1);
 }
 
-console.log('▶ build');
+// The tests drive the built node.
 const isBuilt = await succeeds('gulp', ['--silent', 'bundle']);
-
-console.log('▶ the descriptions in docs/wires against the servers that they are for');
-const tests = await runJest(['--config', 'test/wires/jest.config.js', ...process.argv.slice(2)]);
-
-const failed = (isBuilt ? 0 : 1) + tests.failed;
-console.log(`\n${tests.passed} passed, ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+const tests = isBuilt
+	? await runJest(['--config', 'test/wires/jest.config.js', ...process.argv.slice(2)])
+	: { passed: 0, failed: 1 };
+console.log(`\n${tests.passed} passed, ${tests.failed} failed`);
+process.exitCode = tests.failed === 0 ? 0 : 1;

@@ -10,8 +10,8 @@ export interface RealCase {
 	readonly invokePath: string;
 	open(): Promise<RealServer>;
 	readonly takesFiles?: boolean;
-	/** What a server that was started again makes of a session that it has forgotten: by default, it goes on as in a new one. */
-	readonly forgotten?: 'refused' | 'busy';
+	/** How it refuses a session that it does not know; without it, it opens a new one of that name. */
+	readonly unknownSession?: string;
 	/** Whether it refuses a second message to a session whose agent still runs. */
 	readonly hasBusySessions?: boolean;
 	/** What an agent is told that is asked for approval of its tool, and what the agent then says. */
@@ -31,7 +31,8 @@ export const REAL_CASES: readonly RealCase[] = [
 		description: 'langgraph',
 		invokePath: '/runs/stream',
 		open: async () => await RealServer.start('langgraph'),
-		forgotten: 'busy',
+		// Its server for development says the same as of a busy one.
+		unknownSession: 'session_busy',
 		hasBusySessions: true,
 		approval: '{ "decisions": [{ "type": "approve" }] }',
 		approved: /^given \[\{"decisions":\[\{"type":"approve"\}\]\}\]$/,
@@ -56,7 +57,7 @@ export const REAL_CASES: readonly RealCase[] = [
 		takesFiles: true,
 		approval: '{ "approved": true }',
 		approved: /^given \["\{.*approved.*\}"\]$/,
-		answeredTwice: 'nothing',
+		answeredTwice: 'refused',
 		asksAtOnce: 1,
 	},
 	{
@@ -76,7 +77,7 @@ export const REAL_CASES: readonly RealCase[] = [
 		invokePath: '/unused',
 		open: async () => await RealServer.start('adk'),
 		takesFiles: true,
-		forgotten: 'refused',
+		unknownSession: 'session_not_found',
 		approval: '{ "approved": true }',
 		approved: /^given \[.*"approved":true.*\]$/,
 		answeredTwice: 'runs again',

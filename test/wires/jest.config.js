@@ -6,5 +6,5 @@ module.exports = {
 	rootDir: root,
 	roots: ['<rootDir>/test/wires'],
 	testPathIgnorePatterns: ['/node_modules/'],
-	modulePathIgnorePatterns: ['<rootDir>/test/wires/node_modules/.*/package.json'],
+	modulePathIgnorePatterns: ['<rootDir>/test/e2e/', '<rootDir>/test/wires/node_modules/.*/package.json'],
 };

@@ -126,7 +126,7 @@ describe.each(REAL_CASES)('$name', (real) => {
 			expect(twice).toMatchObject({ error: expect.any(String) });
 			expect(server.ran).toEqual([]);
 		}
-		if (real.answeredTwice === 'refused') expect(mayHaveRun(twice)).toBe(false);
+		if (real.answeredTwice === 'refused') expect(twice).not.toMatchObject({ details: { mayHaveRun: true } });
 	});
 
 	test('a Resume that a message has overtaken never shows an earlier answer', async () => {
@@ -138,8 +138,15 @@ describe.each(REAL_CASES)('$name', (real) => {
 	});
 
 	test('two questions at once', async () => {
-		const [item] = await asked('pay twice');
-		expect(item?.interrupts ?? [item?.interrupt]).toHaveLength(real.asksAtOnce);
+		const [interrupted] = await asked('pay twice');
+		const all = (interrupted?.interrupts ?? [interrupted?.interrupt]) as IDataObject[];
+		expect(all).toHaveLength(real.asksAtOnce);
+		const answers: IDataObject[] = [];
+		for (const interrupt of all) answers.push(await resume({ ...interrupted, interrupt }));
+		// Where tools are approved one at a time, the next one is asked for now.
+		const last = answers.at(-1);
+		const whole = last?.interrupt === undefined ? last : await resume(last);
+		expect(whole).toMatchObject({ answer: expect.stringMatching(/^given /) });
 	});
 
 	test('an agent that fails may have run', async () => {
@@ -173,60 +180,72 @@ describe.each(REAL_CASES)('$name', (real) => {
 		await ask('first');
 		await server.startAgain();
 		server.reset();
-		const lost = await ask('second', 'k', { options: { ...OPTIONS, timeoutSeconds: 5 } });
-		if (!real.forgotten) {
-			expect(lost).toMatchObject({ answer: '1: second' });
+		const options = { ...OPTIONS, timeoutSeconds: 2 };
+		const second = await ask('second', 'k', { options });
+		if (real.unknownSession === undefined) {
+			expect(second).toMatchObject({ answer: '1: second' });
 			return;
 		}
-		expect(lost).toMatchObject({ error: expect.any(String) });
-		expect(mayHaveRun(lost)).toBe(false);
+		expect(second).toMatchObject({ details: { reason: real.unknownSession } });
+		expect(mayHaveRun(second)).toBe(false);
 		expect(server.ran).toEqual([]);
-		if (real.forgotten === 'busy') return;
-		const again = await ask('second', 'k', { options: { ...OPTIONS, renewExpiredSession: true } });
-		expect(again).toMatchObject({ answer: '1: second' });
+		if (real.unknownSession !== 'session_not_found') return;
+		const renewed = await ask('third', 'k', { options: { ...options, renewExpiredSession: true } });
+		expect(renewed).toMatchObject({ answer: '1: third' });
 	});
 
-	test('a message to a session whose agent still runs', async () => {
+	test('two messages to a session at once', async () => {
 		await ask('first');
 		server.reset();
-		const running = run({ say: 'wait 800' });
+		const byId = {
+			sessionMode: 'explicit',
+			sessionId: idOf(tables),
+			options: { ...OPTIONS, timeoutSeconds: real.hasBusySessions ? 3 : 20 },
+		};
+		const first = ask('wait 4000');
 		await until(() => server.ran.length > 0);
-		const second = await ask('meanwhile', 'k', { sessionMode: 'explicit', sessionId: idOf(tables) });
-		// A session that refuses the message is waited for; the others run it beside the first, as their makers want.
-		expect(second).toMatchObject({ answer: '3: meanwhile' });
-		expect(server.ran).toEqual(['wait 800', 'meanwhile']);
-		if (real.hasBusySessions) expect(second).toMatchObject({ trace: { attempts: expect.any(Number) } });
-		await running;
+		const second = await ask('at once', 'k', byId);
+		if (real.hasBusySessions) {
+			expect(second).toMatchObject({ error: expect.any(String) });
+			expect(mayHaveRun(second)).toBe(false);
+			expect(server.ran).toEqual(['wait 4000']);
+		} else expect(second).toMatchObject({ answer: expect.stringContaining('at once') });
+		expect(await first).toMatchObject({ answer: '2: wait 4000' });
 	});
 
 	test('an answer that takes too long', async () => {
 		const late = await ask('wait 3000', 'k', { options: { ...OPTIONS, timeoutSeconds: 1 } });
-		expect(late).toMatchObject({ error: expect.any(String) });
-		expect(mayHaveRun(late)).toBe(true);
+		expect(late).toMatchObject({ error: expect.any(String), details: { mayHaveRun: true } });
 	});
 
 	test('a server that dies in mid answer', async () => {
 		const died = await ask('die in mid answer');
-		await until(() => !server.isAlive);
 		expect(died).toMatchObject({ error: expect.any(String) });
 		expect(mayHaveRun(died)).toBe(true);
 		expect(server.ran).toEqual(['die in mid answer']);
+		await server.died();
 	});
 
 	test('three at once', async () => {
-		const answers = await Promise.all(['a', 'b', 'c'].map(async (key) => await ask(`hi ${key}`, key)));
-		expect(answers).toMatchObject(['a', 'b', 'c'].map((key) => ({ answer: `1: hi ${key}` })));
+		const answers = await Promise.all(
+			['a', 'b', 'c'].map(async (key) => (await ask(`hi ${key}`, key)).answer),
+		);
+		expect(answers).toEqual(['1: hi a', '1: hi b', '1: hi c']);
 	});
 
 	test.each([true, false])('100,000 characters, with Stream %s', async (stream) => {
 		const { answer } = await ask('long', 'k', { stream });
-		expect(answer).toHaveLength(LONG_CHARACTERS);
+		expect(answer).toBe('x'.repeat(LONG_CHARACTERS));
 	});
 
 	test('a file by its URL', async () => {
 		const url = 'https://files.example/cat.png';
 		const item = await ask('see', 'k', { files: { file: [{ source: 'url', url, name: 'cat.png' }] } });
-		if (real.takesFiles) expect(item.answer ?? item).toContain(url);
+		if (real.takesFiles) expect(item).toMatchObject({ answer: `1: see ${url}` });
+		else {
+			expect(item).toMatchObject({ error: expect.any(String) });
+			expect(server.ran).toEqual([]);
+		}
 	});
 
 	test('saving the credential runs nothing', async () => {

@@ -39,6 +39,11 @@ export class RealServer {
 		return this.child?.exitCode === null && this.child.signalCode === null;
 	}
 
+	/** Waits until it has died by itself. */
+	async died(): Promise<void> {
+		if (this.child && this.isAlive) await once(this.child, 'exit');
+	}
+
 	reset(): void {
 		this.ran = [];
 	}

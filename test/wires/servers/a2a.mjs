@@ -58,13 +58,10 @@ const executor = {
 			bus.publish(form.status({ ...ids, status: { state: form.state(state), message, timestamp } }, isLast));
 		};
 		try {
-			if (!task) {
-				turns.set(contextId, (turns.get(contextId) ?? 0) + 1);
-				const status = { state: form.state('working'), timestamp };
-				bus.publish(form.task({ id: taskId, contextId, status, history: [userMessage] }));
-			} else if (isOld) say('working');
-			// The later version wants the task first in every call.
-			else bus.publish(form.task({ ...task, status: { state: form.state('working'), timestamp } }));
+			if (!task) turns.set(contextId, (turns.get(contextId) ?? 0) + 1);
+			const status = { state: form.state('working'), timestamp };
+			// Also a resumed run has to begin with its task, says version 1.
+			bus.publish(form.task({ ...(task ?? { id: taskId, contextId, history: [userMessage] }), status }));
 			const asks = task ? [] : asksOf(said);
 			if (asks.length > 0) {
 				const parts = asks.map((args) => form.data({ name: 'pay', args }));

@@ -169,6 +169,17 @@ describe('a ready description reads', () => {
 		});
 	});
 
+	test('that a task of A2A 1.0 was over, and not another failure with the same code', () => {
+		const wire = wireOf(wireText('a2a-1'));
+		const failed = (message: string) =>
+			read(wire, [body({ jsonrpc: '2.0', id: 'u', error: { code: -32_004, message } })]);
+		expect(failed('Task t is in a terminal state (3) and cannot be modified.')).toMatchObject({
+			failure: { kind: 'refused', meaning: 'rejected' },
+		});
+		for (const words of ["Received statusUpdate before initial 'Message'/'Task' event.", ''])
+			expect(failed(words)).toMatchObject({ failure: { kind: 'failed' } });
+	});
+
 	test('answers of Responses and Coze that come only in the last event', () => {
 		const output = [{ type: 'message', content: [{ type: 'output_text', text: 'Hi' }] }];
 		const completed = event({ response: { id: 's', status: 'completed', output } }, 'response.completed');
