@@ -22,7 +22,7 @@ const ASSETS = [
 	'nodes/**/__schema__/**/*.json',
 ];
 const BANNER = `// Bundled by esbuild from ${repository.url.replace(/^git\+|\.git$/g, '')}, version ${version}.
-// A comment above each part names its source file. Licences of the libraries: THIRD-PARTY-LICENSES.txt.`;
+// A comment above each part names its source file, which has the doc comments. Licences of the libraries: THIRD-PARTY-LICENSES.txt.`;
 // Packages of n8n; all others are bundled, because an installed community node may have no dependencies.
 const PROVIDED_BY_N8N = ['n8n-workflow', '@n8n/ai-node-sdk'];
 
@@ -79,29 +79,44 @@ async function bundle() {
 		const bundlePath = posix.relative(posix.dirname(loaded), BUNDLE);
 		files.set(join(dist, loaded), `'use strict';\nexports.${name} = require('${bundlePath}').${name};\n`);
 	}
-	for (const file of outputFiles) files.set(file.path, indentedByTabs(file.text));
+	for (const file of outputFiles) files.set(file.path, slimmed(file.text));
 	for (const path of await find(ASSETS)) files.set(join(dist, path), await readFile(join(root, path)));
 	const licences = await thirdPartyLicences(Object.keys(metafile.inputs));
 	if (licences) files.set(join(dist, 'THIRD-PARTY-LICENSES.txt'), Buffer.from(licences));
 	await replaceDist(files);
 }
 
-/** esbuild indents by two spaces; by tabs, as in the source, the file is a tenth smaller. Lines within texts stay. */
-function indentedByTabs(code) {
+/**
+ * Makes esbuild's output a twelfth smaller. It is indented by tabs, as in the source; lines within texts stay. Doc
+ * comments are left out, because esbuild keeps only those of some members, and the source file, which is named above
+ * each part, has them all. Licences stay.
+ */
+function slimmed(code) {
 	const source = ts.createSourceFile(BUNDLE, code, ts.ScriptTarget.Latest);
+	const lines = code.split('\n');
 	const lineAt = (position) => source.getLineAndCharacterOfPosition(position).line;
 	const withinText = new Set();
+	const dropped = new Set();
 	const visit = (node) => {
 		if (ts.isTemplateLiteralToken(node)) {
 			for (let line = lineAt(node.end); line > lineAt(node.getStart(source)); line--) withinText.add(line);
+		}
+		for (const { pos, end } of ts.getLeadingCommentRanges(code, node.pos) ?? []) {
+			if (!isDocComment(code.slice(pos, end))) continue;
+			const [first, last] = [lineAt(pos), lineAt(end)];
+			const isAlone = lines[first].trimStart().startsWith('/**') && lines[last].trimEnd().endsWith('*/');
+			for (let line = first; isAlone && line <= last; line++) dropped.add(line);
 		}
 		ts.forEachChild(node, visit);
 	};
 	visit(source);
 	const indented = (line, index) =>
 		withinText.has(index) ? line : line.replace(/^(?: {2})+/, ({ length }) => '\t'.repeat(length / 2));
-	return code.split('\n').map(indented).join('\n');
+	const kept = lines.map(indented).filter((_, index) => !dropped.has(index));
+	return kept.join('\n');
 }
+
+const isDocComment = (text) => text.startsWith('/**') && !/@license|@preserve|@__/.test(text);
 
 /** Collects the licences of the bundled libraries, which require their text in every copy. */
 async function thirdPartyLicences(bundledPaths) {

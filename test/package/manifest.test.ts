@@ -87,7 +87,7 @@ function requiredIn(paths: readonly string[]): { path: string; name: string }[] 
 
 describe('dist', () => {
 	// n8n reads the whole package at each start, which may take 60 ms. The code is not minified, so reviewers can read it.
-	const BUDGET_BYTES = 1024 * 1024;
+	const BUDGET_BYTES = 970 * 1024;
 	// A line may be as long as a sentence of a form.
 	const LONGEST_LINE_CHARS = 2000;
 
