@@ -194,7 +194,7 @@ describe('Image to image from a form', () => {
 });
 
 describe('Review of a batch', () => {
-	test('ticked images are made again until none is ticked, and each image is kept once', async () => {
+	test('ticked images are made again until none is ticked, each image is kept once, and a failure is not', async () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const document = fillTemplate(readTemplate('image-review.json'), {
 			fields: { 'Make the pictures': hostedWorkflow(workflowId, textToImage) },
@@ -208,8 +208,9 @@ describe('Review of a batch', () => {
 			match: 'a tram',
 			msg: 'out of memory',
 		});
+		stage.platform.faults.add({ on: 'submit', kind: 'failTask', match: 'a wreck', msg: 'sunk' });
 		const form = new FormData();
-		form.set('field-0', 'a lighthouse\n\na tram\n a fox ');
+		form.set('field-0', 'a lighthouse\n\na tram\n a fox \na wreck');
 		const start = document.nodes.find(({ name }) => name === 'What to make')?.webhookId;
 		const sent = await fetch(`${stage.n8n.url}/form/${String(start)}`, { method: 'POST', body: form });
 		const { formWaitingUrl } = (await sent.json()) as { formWaitingUrl: string };
@@ -229,7 +230,7 @@ describe('Review of a batch', () => {
 		expect(first.match(/<img [^>]*\/files\//g)).toHaveLength(2);
 		expect(first).toContain('out of memory');
 		await tick('2', '3');
-		await until(() => stage.platform.books().tasksMade === 5, 'two images are made again');
+		await until(() => stage.platform.books().tasksMade === 6, 'two images are made again');
 		const second = await pageOf();
 		expect(second.match(/<img [^>]*\/files\//g)).toHaveLength(2);
 		expect(second).not.toContain('a lighthouse');
@@ -243,7 +244,7 @@ describe('Review of a batch', () => {
 			'a fox',
 		]);
 		const { tasks, leaks } = stage.platform.books();
-		expect({ tasks: tasks.length, leaks }).toEqual({ tasks: 5, leaks: [] });
+		expect({ tasks: tasks.length, leaks }).toEqual({ tasks: 6, leaks: [] });
 		await stage.n8n.client.deactivate(workflow);
 		expect(stage.n8n.log.errors()).toEqual([]);
 	});

@@ -4,7 +4,7 @@ import type { ChatAnswer } from './answerBuilder';
 
 /** Finish reasons of whole answers, in lower case, as sent by OpenAI-compatible servers and by others behind gateways. */
 const WHOLE_REASONS: ReadonlySet<string> = new Set([
-	...['', 'stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence'],
+	...['stop', 'tool_calls', 'function_call', 'end_turn', 'tool_use', 'stop_sequence'],
 	...['eos', 'eos_token', 'complete', 'normal'],
 ]);
 const CALLING_REASONS: ReadonlySet<string> = new Set(['tool_calls', 'function_call', 'tool_use']);
@@ -12,7 +12,10 @@ const CALLING_REASONS: ReadonlySet<string> = new Set(['tool_calls', 'function_ca
 /** How a question set the model's reasoning; with `default`, the model decided. */
 export type ReasoningChoice = 'default' | 'on' | 'off';
 
-/** Whether the finish reason says that nothing of the answer is missing. */
+/**
+ * Whether the finish reason says that nothing of the answer is missing. Without one, nobody says so: a gateway can end a
+ * stream properly although the server behind it has died.
+ */
 export function isWhole({ finishReason }: ChatAnswer): boolean {
 	return WHOLE_REASONS.has(finishReason.toLowerCase());
 }
@@ -51,16 +54,13 @@ function oddEnd(answer: ChatAnswer, choice: ReasoningChoice): string {
 			: "The answer was cut off because it reached the maximum number of tokens. Raise 'Max Tokens' in the node's options.";
 	}
 	if (reason === 'content_filter') return "The platform's content filter cut the answer off.";
-	if (!isWhole(answer)) {
-		return `The answer may be incomplete: the platform ended it with the finish reason "${excerpt(finishReason, 40)}".`;
+	if (!isWhole(answer) && (reason || !(isRefusal || isEmpty(answer)))) {
+		const how = reason ? `with the finish reason "${excerpt(finishReason, 40)}"` : 'without a finish reason';
+		return `The answer may be incomplete: the platform ended it ${how}.`;
 	}
 	if (isRefusal) return 'The model refused to answer, and the content is what it said instead.';
 	if (toolCalls.length === 0 && CALLING_REASONS.has(reason)) {
 		return `The model said that it calls a tool ("${reason}"), but its answer contains no call. Ask again, or choose another model.`;
-	}
-	// A stream can end like a whole one although the server behind a gateway has died.
-	if (!isEmpty(answer) && reason === '') {
-		return 'The answer may be incomplete: the platform ended it without a finish reason.';
 	}
 	if (!isEmpty(answer)) return '';
 	return reasoning

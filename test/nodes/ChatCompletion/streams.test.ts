@@ -93,3 +93,21 @@ test('closes a connection on which nothing more arrives', async () => {
 	expect(run.error?.context).toMatchObject({ content: 'x', itemIndex: 0 });
 	while (closed < 1) await new Promise((resolve) => setTimeout(resolve, 10));
 });
+
+test.each([
+	['a stream', 'data: {"choices":[{"delta":{"content":"{\\"a\\":1}"}}]}\n\ndata: [DONE]\n\n', '{"a":1}'],
+	['a JSON body', '{"choices":[{"message":{"content":"{\\"a\\":1}"}}]}', '{"a":1}'],
+	['a null reason', '{"choices":[{"message":{"content":"x"},"finish_reason":null}]}', 'x'],
+])('warns of an answer without a finish reason: %s', async (_name, body, content) => {
+	chat.server.answer = (_asked, response) => {
+		const type = body.startsWith('data:') ? 'text/event-stream' : 'application/json';
+		response.writeHead(200, { 'content-type': type }).end(body);
+	};
+	const run = await chat.ask();
+	const warning = 'The answer may be incomplete: the platform ended it without a finish reason.';
+	expect(run.jsons()).toEqual([expect.objectContaining({ content, finishReason: '', warning })]);
+	expect(run.hints()[0]).toContain(warning);
+	const asJson = await chat.ask({ ...QUESTION, responseFormat: 'jsonObject' });
+	if (content === '{"a":1}') expect(asJson.jsons()[0]).toMatchObject({ content: { a: 1 }, warning });
+	else expect(asJson.error?.message).toContain('JSON');
+});

@@ -229,8 +229,9 @@ test('an execution whose only submit got no clear answer is not said to have no 
 	);
 	const waited = await run([{ json: {} }], { operation: 'wait', taskSource: 'execution', executionId });
 	expect(waited.error?.message).toBe(
-		`It is not known whether execution ${executionId} created a task: 1 submit(s) got no clear answer`,
+		`It is not known whether execution ${executionId} created tasks: 1 submit(s) got no clear answer`,
 	);
+	expect(stage.platform.books().tasksMade).toBe(1);
 	expect(waited.error?.description).toContain("Look for the tasks in the platform's console.");
 });
 

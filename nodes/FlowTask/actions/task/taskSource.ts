@@ -166,7 +166,7 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 		const ofNode = node ? ` by the node "${excerpt(node, 60)}"` : '';
 		if (recorded.unclear > 0) {
 			return failInput(
-				`It is not known whether execution ${excerpt(executionId, 40)}${ofNode} created a task: ${recorded.unclear} submit(s) got no clear answer`,
+				`It is not known whether execution ${excerpt(executionId, 40)} created tasks: ${recorded.unclear} submit(s)${ofNode} got no clear answer`,
 				"Look for the tasks in the platform's console. They may have been created, and running the execution again may pay for them twice.",
 			);
 		}
