@@ -1,7 +1,7 @@
 // Tests ready-made descriptions in a real n8n, pasted into the credential as by a person, against strict simulations of
 // their products: the credential test, a stream, an interrupt and its answer, and the session of a key afterwards.
 import { accountOf, dialectCases, type DialectCase } from '../nodes/AgentInvoke/dialects/dialectCases';
-import type { StandIn } from '../nodes/AgentInvoke/dialects/standIn';
+import { StandIn } from '../nodes/AgentInvoke/dialects/standIn';
 import { askAgent, type AgentItem, type Ask } from './agentWorkflows';
 import { chunksOf, textOf, webhook, type Chunk } from './chatWorkflows';
 import type { SavedCredential, WorkflowDocument } from './runner';
@@ -53,7 +53,7 @@ describe.each(WIRES)('$name', (dialect: DialectCase) => {
 	let account: SavedCredential;
 
 	beforeAll(async () => {
-		server = await dialect.open();
+		server = await StandIn.open(dialect.server);
 		account = await stage.n8n.client.createCredential(
 			'flowAgentApi',
 			dialect.name,

@@ -76,6 +76,11 @@ async function ask(
 	return await harness.testCredential(type, { [addressField]: address, [tokenField]: token });
 }
 
+function expectSaid(result: object, said: string | undefined): void {
+	if (said === undefined) expect(result).toMatchObject({ status: 'OK' });
+	else expect(result).toEqual({ status: 'Error', message: expect.stringContaining(said) });
+}
+
 async function listen(server: Server): Promise<number> {
 	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 	return (server.address() as AddressInfo).port;
@@ -210,8 +215,7 @@ describe('flowPlatformApi: answers', () => {
 		scripted.answer = (_request, response) => response.writeHead(status).end(body);
 		const key = { baseUrl: scripted.baseUrl, apiKey: 'sk-SECRETPART12', busyCodes: '7001' };
 		const result = await harness.testCredential('flowPlatformApi', key);
-		if (said === undefined) expect(result).toMatchObject({ status: 'OK' });
-		else expect(result).toEqual({ status: 'Error', message: expect.stringContaining(said) });
+		expectSaid(result, said);
 		expect(result.message).not.toContain('SECRETPART');
 		expect(scripted.requests.at(-1)).toEqual({ flow_task_ids: [] });
 		expect(scripted.headers.at(-1)).toMatchObject({
@@ -371,8 +375,7 @@ describe('flowAgentApi: answers', () => {
 	])('%s', async (_what, status, body, said) => {
 		scripted.answer = (_request, response) => response.writeHead(status).end(body);
 		const result = await ask(AGENT, scripted.baseUrl, 'agt_SECRETPART12');
-		if (said === undefined) expect(result).toMatchObject({ status: 'OK' });
-		else expect(result).toEqual({ status: 'Error', message: expect.stringContaining(said) });
+		expectSaid(result, said);
 		expect(scripted.requests.at(-1)).toEqual({});
 	});
 });

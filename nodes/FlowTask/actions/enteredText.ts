@@ -16,7 +16,7 @@ export function filledText(label: string, value: unknown, advice: string): Resul
 	return failInput(`'${label}' ${given ? `is ${given}, not text` : 'is empty for this item'}`, advice);
 }
 
-/** The value of a resource locator. Nodes saved before the field became a resource locator contain plain text. */
+/** The value of a resource locator, for which a workflow that was not made in the editor may have plain text. */
 export function chosenText(value: unknown): string {
 	return enteredText(member(value, '__rl') === true ? member(value, 'value') : value);
 }

@@ -4,19 +4,16 @@ import { growingPauseMs, type PauseGrowth } from '../../shared/time/growingPause
 import type { PolledPiece } from '../api/poll';
 import { noteAnswer, Streak, WatchedTask, type WatchEnd } from './watchedTask';
 
-/**
- * The state of a suspended wait for one set of tasks; n8n stores it with the execution. All times are by the wall clock.
- * What an earlier version stored may lack the optional fields.
- */
+/** The state of a suspended wait for one set of tasks; n8n stores it with the execution. All times are by the wall clock. */
 const Wait = v.object({
 	/** When the tasks were first polled. */
 	startedAtMs: v.number(),
 	/** Polls that got an answer. */
 	polls: v.number(),
 	/** Polls that failed after the timeout. */
-	lateFailures: v.optional(v.number(), 0),
+	lateFailures: v.number(),
 	/** For each task: its `mark`, when that changed, and in how many consecutive polls it was missing, and refused. */
-	progress: v.optional(v.array(v.tuple([v.string(), v.number(), v.number(), v.number()])), []),
+	progress: v.array(v.tuple([v.string(), v.number(), v.number(), v.number()])),
 });
 
 /** A shorter sleep is pointless, because n8n may take about a minute to resume an execution. */

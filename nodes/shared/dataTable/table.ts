@@ -133,7 +133,8 @@ class OpenTable implements DataTable {
 		const parts = changes.flatMap(({ values, cells }) =>
 			partsOf([...new Set(values)], VALUES_PER_CHANGE).map((part) => ({ values: part, cells })),
 		);
-		return await this.change('leave', parts, async (id) => {
+		if (parts.length === 0) return ok(undefined);
+		return await this.onTable('leave', undefined, async (id) => {
 			return await this.inParts(id, parts, (part) => updatingAlike(column, part));
 		});
 	}
@@ -183,7 +184,7 @@ class OpenTable implements DataTable {
 		const removed: TableRow[] = [];
 		const [first = [], ...rest] = partsOf(gone, ROWS_AT_ONCE);
 		const works = [
-			thenRemoving(insertion(rows.slice(-ROWS_AT_ONCE)), 'rowKey', first),
+			thenRemoving(insertion(rows.slice(-ROWS_AT_ONCE)), first),
 			...rest.map((part) => selection('deleteRows', 'rowKey', part)),
 		];
 		for (const work of works) {
@@ -204,7 +205,7 @@ class OpenTable implements DataTable {
 		const read: TableRow[] = [];
 		for (const part of partsOf(all, VALUES_PER_READ)) {
 			const keys = [...new Set(part.map(keyOf))];
-			const done = await this.runOn(id, thenReading(writing(part), 'entryKey', keys));
+			const done = await this.runOn(id, thenReading(writing(part), keys));
 			const mayLackRows = done.ok && done.value.length >= PAGE_ROWS;
 			const whole = mayLackRows ? await this.readAll(id, 'entryKey', keys) : done;
 			if (!whole.ok) return whole;
@@ -214,20 +215,13 @@ class OpenTable implements DataTable {
 	}
 
 	async remove(column: string, values: readonly CellValue[]): TableResult<undefined> {
-		return await this.change('leave', values, async (id) => {
+		if (values.length === 0) return ok(undefined);
+		return await this.onTable('leave', undefined, async (id) => {
 			const removal = (part: readonly CellValue[]) => selection('deleteRows', column, part);
 			return await this.shared
 				.removals(id, column)
 				.add(values, async (all) => await this.inParts(id, [...new Set(all)], removal));
 		});
-	}
-
-	private async change(
-		ifMissing: IfMissing,
-		all: readonly unknown[],
-		work: (tableId: string) => TableResult<undefined>,
-	): TableResult<undefined> {
-		return all.length > 0 ? await this.onTable(ifMissing, undefined, work) : ok(undefined);
 	}
 
 	private async inParts<T>(

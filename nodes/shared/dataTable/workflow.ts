@@ -162,14 +162,15 @@ export function meeting(
 	};
 }
 
-/** Makes a write also read, afterwards, the first page of the rows that have one of `digests` in a column. */
-export function thenReading(write: RowWork, column: string, digests: readonly CellValue[]): RowWork {
-	return { ...write, then: { operation: 'get', ...oneOf(column, digests), limit: PAGE_ROWS } };
+/** Makes a write also read, afterwards, the first page of the rows that have one of these `entryKey`s. */
+export function thenReading(write: RowWork, entryKeys: readonly CellValue[]): RowWork {
+	return { ...write, then: { operation: 'get', ...oneOf('entryKey', entryKeys), limit: PAGE_ROWS } };
 }
 
-/** Makes a write also remove, afterwards, the rows that have one of `ids` in a column; they are the result. */
-export function thenRemoving(write: RowWork, column: string, ids: readonly CellValue[]): RowWork {
-	return ids.length > 0 ? { ...write, then: { operation: 'deleteRows', ...oneOf(column, ids) } } : write;
+/** Makes a write also remove, afterwards, the rows that have one of these `rowKey`s; they are the result. */
+export function thenRemoving(write: RowWork, rowKeys: readonly CellValue[]): RowWork {
+	if (rowKeys.length === 0) return write;
+	return { ...write, then: { operation: 'deleteRows', ...oneOf('rowKey', rowKeys) } };
 }
 
 /**

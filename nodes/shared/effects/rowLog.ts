@@ -19,14 +19,12 @@ interface LoggedRow {
 	cells: TableRow;
 	/** `cells` as text. */
 	text: string;
-	/** What the table has of `text`. */
+	/** What the table has of `text`; empty until the row has been in the table. */
 	written: string;
 	/** `text` as claimed; undefined if the effect was not claimed. */
 	claimed: string | undefined;
 	/** The keys of all rows that may be in the table, since a failed write may have been carried out. */
 	rowKeys: readonly string[];
-	/** Whether the row has been in the table. */
-	isListed: boolean;
 	/** Whether a person has deleted the row. */
 	isDeleted: boolean;
 }
@@ -79,16 +77,11 @@ export class RowLog<E> {
 
 	/** Records what is known of an effect. @param cells all cells of its row except `rowKey` */
 	put(effect: E, cells: TableRow): void {
-		this.keep(effect, cells);
-	}
-
-	private keep(effect: E, cells: TableRow): LoggedRow {
 		const row = this.rows.get(effect) ?? { ...NEW_ROW };
 		row.cells = cells;
 		row.text = JSON.stringify(cells);
 		this.rows.set(effect, row);
 		this.start();
-		return row;
 	}
 
 	/**
@@ -96,8 +89,9 @@ export class RowLog<E> {
 	 * the row is written first; effects that come meanwhile share the outcome.
 	 */
 	async claim(effect: E, cells: TableRow): Promise<Result<undefined>> {
-		const row = this.keep(effect, cells);
-		row.claimed = row.text;
+		this.put(effect, cells);
+		const row = this.rows.get(effect);
+		if (row) row.claimed = row.text;
 		if (this.isWritable) return ok(undefined);
 		return await (this.proof ??= this.writer.now().finally(() => {
 			this.proof = undefined;
@@ -155,10 +149,10 @@ export class RowLog<E> {
 		const due = [...this.rows.values()].filter((row) => isStale(row) && (isChange || isNews(row)));
 		if (due.length === 0) return ok(undefined);
 		const added = due.map((row) => {
-			const { rowKeys: replaced, isListed, text, cells } = row;
+			const { rowKeys: replaced, text, cells } = row;
 			const rowKey = `${this.runKey}-${this.rowsMade++}`;
 			row.rowKeys = [...replaced, rowKey];
-			return { row, isListed, replaced, rowKey, text, cells: { ...cells, rowKey } };
+			return { row, replaced, rowKey, text, cells: { ...cells, rowKey } };
 		});
 		const gone = await this.table.replace(
 			added.map(({ cells }) => cells),
@@ -167,11 +161,10 @@ export class RowLog<E> {
 		this.isWritable = gone.ok;
 		if (!gone.ok) return gone;
 		const present = new Set(gone.value.map(({ rowKey }) => rowKey));
-		for (const { row, isListed, replaced, rowKey, text } of added) {
-			row.isListed = true;
+		for (const { row, replaced, rowKey, text } of added) {
+			row.isDeleted = row.written !== '' && !replaced.some((key) => present.has(key));
 			row.written = text;
 			row.rowKeys = [rowKey];
-			row.isDeleted = isListed && !replaced.some((key) => present.has(key));
 			if (row.isDeleted) this.leaving.add(rowKey);
 		}
 		return ok(undefined);
@@ -191,16 +184,15 @@ const NEW_ROW: LoggedRow = {
 	written: '',
 	claimed: undefined,
 	rowKeys: [],
-	isListed: false,
 	isDeleted: false,
 };
 
 /** Whether the table has nothing of an effect, or only that it was about to be requested. */
-function isNews({ isListed, written, claimed }: LoggedRow): boolean {
-	return !isListed || written === claimed;
+function isNews({ written, claimed }: LoggedRow): boolean {
+	return written === '' || written === claimed;
 }
 
 /** Whether the table lacks the row or what is now known of it. */
-function isStale({ isDeleted, isListed, text, written }: LoggedRow): boolean {
-	return !isDeleted && (!isListed || text !== written);
+function isStale({ isDeleted, text, written }: LoggedRow): boolean {
+	return !isDeleted && text !== written;
 }

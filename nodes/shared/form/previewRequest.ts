@@ -36,15 +36,9 @@ function isSwitchedOn(value: unknown): boolean {
 /**
  * A request as a preview shows it.
  * @param secret what the Authorization header shows instead of the secret, e.g. `agent token`
- * @param more further headers
  */
-export function shownRequest(
-	url: string,
-	secret: string,
-	body: JsonObject,
-	more: JsonObject = {},
-): JsonObject {
-	const headers = { Authorization: `Bearer <${secret}>`, 'Content-Type': 'application/json', ...more };
+export function shownRequest(url: string, secret: string, body: JsonObject): JsonObject {
+	const headers = { Authorization: `Bearer <${secret}>`, 'Content-Type': 'application/json' };
 	return { method: 'POST', url, headers, body };
 }
 

@@ -25,7 +25,7 @@ export interface RetryMemory {
 	clear(): void;
 }
 
-/** The path of entries in the node context; other versions of this package read them, too. */
+/** The path of entries in the node context. */
 interface MemoryScope {
 	readonly node: string;
 	/** The index of the run within the execution; a word if entries outlive the run. */

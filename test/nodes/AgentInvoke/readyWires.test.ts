@@ -1,7 +1,7 @@
 import type { INodeParameters } from 'n8n-workflow';
 
-import { accountOf, dialectCases } from './dialects/dialectCases';
-import type { StandIn } from './dialects/standIn';
+import { accountOf, describeDialects, dialectCases } from './dialects/dialectCases';
+import { StandIn } from './dialects/standIn';
 import type { HarnessRun, ItemInput } from '../harness';
 import { sharedStage } from '../harness/stage';
 import { CONTINUE, openAgentStage, type AgentStage } from './agent.fixture';
@@ -23,24 +23,13 @@ const stage = sharedStage(openAgentStage);
 const said = (say: string, key = 'k'): ItemInput => ({ json: { say, key } });
 const out = (run: HarnessRun, output = 0) => run.jsons(output);
 
-describe.each(dialectCases)('$name', (dialect) => {
-	let server: StandIn;
-	beforeAll(async () => {
-		server = await dialect.open();
-	});
-	afterAll(async () => {
-		await server.close();
-	});
-	beforeEach(() => {
-		server.reset();
-	});
-
+describeDialects((dialect, server) => {
 	async function ask(
 		items: ItemInput[],
 		parameters: INodeParameters = {},
 		settings: Parameters<AgentStage['run']>[2] = CONTINUE,
 	): Promise<HarnessRun> {
-		const account = accountOf(dialect, server);
+		const account = accountOf(dialect, server());
 		return await stage.run(items, { options: OPTIONS, ...parameters }, { account, ...settings });
 	}
 
@@ -56,7 +45,9 @@ describe.each(dialectCases)('$name', (dialect) => {
 					keys.map((key) => ({ answer: `${turn}: ${key}${turn}`, session: { key } })),
 				);
 			}
-			const turns = server.conversations.map((one) => one.turns.join(' ')).sort();
+			const turns = server()
+				.conversations.map((one) => one.turns.join(' '))
+				.sort();
 			expect(turns).toEqual(keys.map((key) => `${key}1 ${key}2 ${key}3`));
 			expect(stage.tables.rows('flow_agent_sessions')).toHaveLength(4);
 		},
@@ -65,7 +56,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 	test.each(FORMS)(
 		'the result of a tool is sent back, and the key continues its session (%s)',
 		async (_, stream) => {
-			server.plan = (text) =>
+			server().plan = (text) =>
 				text === 'go' ? { asks: [{ kind: 'tool', tool: 'refund', arguments: { order: 7 } }] } : {};
 			const [asked] = out(await ask([said('go')], { ...BY_KEY, stream }), 1);
 			expect(asked).toMatchObject({
@@ -78,7 +69,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 			expect(out(await ask([said('thanks')], { ...BY_KEY, stream }))).toMatchObject([
 				{ answer: '2: thanks' },
 			]);
-			expect(server.conversations).toMatchObject([
+			expect(server().conversations).toMatchObject([
 				{ turns: ['go', 'thanks'], results: [{ output: '{"refunded":true}' }] },
 			]);
 			expect(stage.tables.rows('flow_agent_sessions')).toMatchObject([{ sessionKey: 'k' }]);
@@ -88,7 +79,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 
 test('the first answer that names no session causes a hint', async () => {
 	const [dialect] = dialectCases;
-	const server = await dialect!.open();
+	const server = await StandIn.open(dialect!.server);
 	const account = accountOf(dialect!, server);
 	const description = JSON.parse(account.description ?? '') as { answer: object };
 	const nowhere = { ...description, answer: { ...description.answer, session: 'nowhere' } };

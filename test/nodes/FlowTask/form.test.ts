@@ -297,7 +297,7 @@ test.each<[string, INodeParameters | string]>([
 	['from the list', chosen('list', '3.seed')],
 	['by name', chosen('id', '3.seed')],
 	['by an expression', chosen('id', '={{ "3" + ".seed" }}')],
-	['as a plain text, from nodes saved before there was a list', '3.seed'],
+	['as a plain text, as programs write it', '3.seed'],
 ])('a seed target is accepted %s', async (_name, seedTargets) => {
 	const run = await stage.run(prompts(1), form({}, {}, { seedMode: 'fixed', seed: 7, seedTargets }));
 	expect(run.error).toBeUndefined();

@@ -1,6 +1,6 @@
 import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
-import type { GivenResult, Received, Refusal, TurnFacts } from './dialect';
-import type { Failing, RefusalKind } from './plan';
+import type { GivenResult, Received, TurnFacts } from './dialect';
+import type { Failing } from './plan';
 
 /*
  * The A2A protocol: JSON-RPC, in which nearly every refusal has HTTP 200 and an error number. A message creates a task,
@@ -11,15 +11,16 @@ const KEYS = ['jsonrpc', 'id', 'method', 'params'];
 const MESSAGE_KEYS = ['kind', 'role', 'messageId', 'contextId', 'taskId', 'parts'];
 const RPC = { jsonrpc: '2.0', id: 'u' };
 
-const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, code: number, message: string]>> = {
-	noSuchPath: [404, -32601, 'Method not found'],
-	malformed: [200, -32602, ''],
-	token: [401, -32000, 'Unauthorized'],
-	sessionUnknown: [200, -32001, 'Task not found'],
-	busy: [200, -32050, 'A task of this context is running'],
-	load: [200, -32051, 'Too many tasks'],
-	forGood: [200, -32004, 'This operation is not supported'],
+const refusals: Dialect['refusals'] = {
+	noSuchPath: [404, 'Method not found', -32601],
+	malformed: [200, '', -32602],
+	token: [401, 'Unauthorized', -32000],
+	sessionUnknown: [200, 'Task not found', -32001],
+	busy: [200, 'A task of this context is running', -32050],
+	load: [200, 'Too many tasks', -32051],
+	forGood: [200, 'This operation is not supported', -32004],
 };
+const refusalBody: Dialect['refusalBody'] = (message, code) => ({ ...RPC, error: { code, message } });
 
 function read({ body }: Received): AskedTurn | string {
 	const { jsonrpc, id, method, params } = fieldsOf(body);
@@ -50,11 +51,6 @@ function readPart(part: unknown): string | undefined {
 	const { kind, text, file } = fieldsOf(part);
 	if (kind === 'text') return isText(text) ? text : undefined;
 	return kind === 'file' && isText(fieldsOf(file).uri) ? '' : undefined;
-}
-
-function refusal(kind: RefusalKind, detail: string): Refusal {
-	const [status, code, message] = REFUSALS[kind];
-	return { status, body: { ...RPC, error: { code, message: message || detail } } };
 }
 
 const text = (words: string): object => ({ kind: 'text', text: words });
@@ -131,5 +127,5 @@ export const A2A: Dialect = {
 		...said(turn),
 		event(turn, 'status-update', { status: failure(how), final: true }),
 	],
-	...{ read, refusal, events },
+	...{ read, refusals, refusalBody, events },
 };

@@ -1,16 +1,6 @@
-import {
-	fieldsOf,
-	isText,
-	oddKey,
-	type AskedTurn,
-	type Dialect,
-	type GivenResult,
-	type OpenAsk,
-	type Received,
-	type Refusal,
-	type TurnFacts,
-} from './dialect';
-import type { Failing, RefusalKind } from './plan';
+import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
+import type { GivenResult, Received, Refusal, TurnFacts } from './dialect';
+import type { Failing } from './plan';
 
 /*
  * Coze: POST /v3/chat, the conversation named in the query, refusals mostly as a `code` with HTTP 200, the names of events
@@ -29,15 +19,16 @@ const BOT = '7379462189365198898';
 const CREATED_S = 1_718_792_949;
 const LOG = { logid: '20241210152726467C48D89D6DB2' };
 
-const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, code: number, msg: string]>> = {
-	noSuchPath: [404, 4200, 'Requested resource not found.'],
-	malformed: [400, 4000, ''],
-	token: [401, 4100, 'authentication is invalid'],
-	sessionUnknown: [200, 4002, 'Invalid conversation.'],
-	busy: [200, 4016, 'A chat is already running in this conversation.'],
-	load: [200, 4009, 'The system has reached its limit of requests.'],
-	forGood: [200, 4006, 'Invalid bot.'],
+const refusals: Dialect['refusals'] = {
+	noSuchPath: [404, 'Requested resource not found.', 4200],
+	malformed: [400, '', 4000],
+	token: [401, 'authentication is invalid', 4100],
+	sessionUnknown: [200, 'Invalid conversation.', 4002],
+	busy: [200, 'A chat is already running in this conversation.', 4016],
+	load: [200, 'The system has reached its limit of requests.', 4009],
+	forGood: [200, 'Invalid bot.', 4006],
 };
+const refusalBody: Dialect['refusalBody'] = (msg, code) => ({ code, msg, detail: LOG });
 const FAILURE = { code: 4013, msg: 'Model error.' };
 
 function read({ body, query }: Received): AskedTurn | string {
@@ -74,11 +65,6 @@ function readResults(body: unknown): Pick<AskedTurn, 'said' | 'results'> | strin
 	});
 	const isWhole = Array.isArray(outputs) && results.length > 0 && results.length === outputs.length;
 	return isWhole ? { said: undefined, results } : 'tool_outputs is wrong';
-}
-
-function refusal(kind: RefusalKind, detail: string): Refusal {
-	const [status, code, msg] = REFUSALS[kind];
-	return { status, body: { code, msg: msg || detail, detail: LOG } };
 }
 
 function chat(turn: TurnFacts, status: string, more: object = {}): object {
@@ -173,5 +159,5 @@ export const COZE: Dialect = {
 	renewsSession: false,
 	sessionId: (number) => `7381${number}`,
 	isAnsweredByMessage: ({ kind }) => kind === 'question',
-	...{ read, refusal, whole, events, failedWhole, failedEvents },
+	...{ read, refusals, refusalBody, whole, events, failedWhole, failedEvents },
 };

@@ -39,6 +39,9 @@ export interface Refusal {
 	readonly body: object;
 }
 
+/** How a product words a refusal; with an empty message, it says what is wrong with the call. */
+export type Wording = readonly [status: number, message: string, code?: string | number];
+
 /** The parts of a received call. */
 export interface Received {
 	readonly body: unknown;
@@ -61,7 +64,8 @@ export interface Dialect {
 	read(received: Received): AskedTurn | string;
 	/** Whether the next message answers the request, rather than a result with its ID. */
 	isAnsweredByMessage(ask: Ask): boolean;
-	refusal(kind: RefusalKind, detail: string): Refusal;
+	readonly refusals: Readonly<Record<RefusalKind, Wording>>;
+	refusalBody(message: string, code: string | number, status: number): object;
 	whole(turn: TurnFacts): object;
 	/** The events of a stream, as text. */
 	events(turn: TurnFacts): readonly string[];

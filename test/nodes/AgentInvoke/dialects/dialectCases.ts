@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { RefusalMeaning } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { A2A } from './a2aServer';
 import { COZE } from './cozeServer';
+import type { Dialect } from './dialect';
 import { DIFY } from './difyServer';
 import { JSON_LINES } from './jsonLinesServer';
 import { LANGGRAPH } from './langgraphServer';
@@ -26,7 +27,7 @@ export interface DialectCase {
 	/** The folder of the description; default: `docs/wires`. */
 	readonly folder?: string;
 	readonly invokePath: string;
-	open(): Promise<StandIn>;
+	readonly server: Dialect;
 	/** Whether the product can answer without a stream; otherwise the description always asks for one. */
 	readonly answersWhole: boolean;
 	/** Whether a stream ends without an event that says so. */
@@ -49,15 +50,20 @@ export interface DialectCase {
 
 const WIRES = join(__dirname, '../../../../docs/wires');
 
-type Refusals = DialectCase['refusals'];
-
-/** The expected refusals, all of which prove that nothing ran. */
+/**
+ * The expected refusals, all of which prove that nothing ran.
+ * @param malformed what the server says of a call without a message
+ * @param codes what the node reports instead of the server's own code, or of its words if it gives no code
+ */
 function proven(
-	kinds: Readonly<Record<RefusalKind, readonly [status: number, code: string, detail: string]>>,
-): Refusals {
+	{ refusals }: Dialect,
+	malformed: string,
+	codes: Partial<Record<RefusalKind, string>> = {},
+): DialectCase['refusals'] {
 	const of = (kind: RefusalKind, meaning?: RefusalExpected['meaning']): RefusalExpected => {
-		const [status, code, detail] = kinds[kind];
-		return { kind: 'refused', meaning, status, code, detail };
+		const [status, message, own] = refusals[kind];
+		const detail = message || malformed;
+		return { kind: 'refused', meaning, status, code: codes[kind] ?? String(own ?? detail), detail };
 	};
 	return {
 		noSuchPath: of('noSuchPath'),
@@ -70,43 +76,24 @@ function proven(
 	};
 }
 
-const COZE_REFUSALS = proven({
-	noSuchPath: [404, '4200', 'Requested resource not found.'],
-	malformed: [400, '4000', 'bot_id is required'],
-	token: [401, 'unauthorized', 'authentication is invalid'],
-	sessionUnknown: [200, 'session_not_found', 'Invalid conversation.'],
-	busy: [200, 'session_busy', 'A chat is already running in this conversation.'],
-	load: [200, 'rate_limited', 'The system has reached its limit of requests.'],
-	forGood: [200, '4006', 'Invalid bot.'],
-});
-
-const A2A_REFUSALS = proven({
-	noSuchPath: [404, '-32601', 'Method not found'],
-	malformed: [200, '-32602', 'role and messageId are required'],
-	token: [401, 'unauthorized', 'Unauthorized'],
-	sessionUnknown: [200, 'session_not_found', 'Task not found'],
-	busy: [200, 'session_busy', 'A task of this context is running'],
-	load: [200, 'rate_limited', 'Too many tasks'],
-	forGood: [200, '-32004', 'This operation is not supported'],
-});
+const NAMED = {
+	token: 'unauthorized',
+	sessionUnknown: 'session_not_found',
+	busy: 'session_busy',
+	load: 'rate_limited',
+};
+const COZE_REFUSALS = proven(COZE, 'bot_id is required', NAMED);
+const A2A_REFUSALS = proven(A2A, 'role and messageId are required', NAMED);
 
 export const dialectCases: readonly DialectCase[] = [
 	{
 		name: 'Dify',
 		description: 'dify',
 		invokePath: '/v1/chat-messages',
-		open: async () => await StandIn.open(DIFY),
+		server: DIFY,
 		answersWhole: true,
 		usage: (tokensIn, tokensOut) => ({ prompt_tokens: tokensIn, completion_tokens: tokensOut }),
-		refusals: proven({
-			noSuchPath: [404, 'not_found', 'The requested URL was not found on the server.'],
-			malformed: [400, 'invalid_param', 'query is required'],
-			token: [401, 'unauthorized', 'Access token is invalid'],
-			sessionUnknown: [404, 'conversation_not_found', 'Conversation Not Exists.'],
-			busy: [409, 'conversation_busy', 'A message of this conversation is being answered.'],
-			load: [429, 'rate_limit_error', 'Rate limit exceeded, please try again later.'],
-			forGood: [400, 'app_unavailable', 'App unavailable, please check your app configurations.'],
-		}),
+		refusals: proven(DIFY, 'query is required', { sessionUnknown: 'conversation_not_found' }),
 		failure: { code: 'completion_request_error', detail: 'The model gave up.', isWholeIn200: false },
 		takesFiles: true,
 		mostResults: 1,
@@ -117,7 +104,7 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'Coze',
 		description: 'coze',
 		invokePath: '/v3/chat',
-		open: async () => await StandIn.open(COZE),
+		server: COZE,
 		answersWhole: false,
 		usage: (tokensIn, tokensOut) => ({
 			...{ total_tokens: tokensIn + tokensOut, input_tokens: tokensIn, output_tokens: tokensOut },
@@ -133,18 +120,10 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'Responses',
 		description: 'responses',
 		invokePath: '/v1/responses',
-		open: async () => await StandIn.open(RESPONSES),
+		server: RESPONSES,
 		answersWhole: true,
 		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
-		refusals: proven({
-			noSuchPath: [404, 'not_found', 'Invalid URL'],
-			malformed: [400, 'invalid_value', "Missing required parameter: 'model'."],
-			token: [401, 'invalid_api_key', 'Incorrect API key provided.'],
-			sessionUnknown: [400, 'previous_response_not_found', 'Previous response not found.'],
-			busy: [400, 'conversation_locked', 'Another process is currently operating on this conversation.'],
-			load: [429, 'rate_limit_exceeded', 'Rate limit reached.'],
-			forGood: [400, 'context_length_exceeded', 'Your input exceeds the context window.'],
-		}),
+		refusals: proven(RESPONSES, "Missing required parameter: 'model'."),
 		failure: { code: '', detail: 'The model produced an error.', isWholeIn200: true },
 		takesFiles: false,
 		mostResults: 2,
@@ -155,23 +134,12 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'LangGraph',
 		description: 'langgraph',
 		invokePath: '/runs/stream',
-		open: async () => await StandIn.open(LANGGRAPH),
+		server: LANGGRAPH,
 		answersWhole: false,
 		endsWithBody: true,
 		dropsPreamble: true,
 		usage: (tokensIn, tokensOut) => ({ input_tokens: tokensIn, output_tokens: tokensOut }),
-		refusals: proven({
-			noSuchPath: [404, 'Not Found', 'Not Found'],
-			malformed: [422, 'assistant_id is required', 'assistant_id is required'],
-			token: [403, 'unauthorized', 'Invalid authentication'],
-			sessionUnknown: [404, 'session_not_found', 'Thread or assistant not found.'],
-			busy: [
-				...([409, 'session_busy'] as const),
-				'Thread is already running a task. Wait for it to finish or choose a different multitask strategy.',
-			],
-			load: [429, 'too_many_requests', 'Too many requests'],
-			forGood: [400, 'Assistant is not deployed', 'Assistant is not deployed'],
-		}),
+		refusals: proven(LANGGRAPH, 'assistant_id is required', { ...NAMED, load: 'too_many_requests' }),
 		failure: { code: '', detail: 'The graph gave up.', isWholeIn200: false },
 		takesFiles: false,
 		mostResults: 1,
@@ -182,7 +150,7 @@ export const dialectCases: readonly DialectCase[] = [
 		name: 'A2A',
 		description: 'a2a',
 		invokePath: '/a2a/agent',
-		open: async () => await StandIn.open(A2A),
+		server: A2A,
 		answersWhole: true,
 		// The protocol reports no usage.
 		usage: () => null,
@@ -203,21 +171,10 @@ export const dialectCases: readonly DialectCase[] = [
 		description: 'jsonLines',
 		folder: __dirname,
 		invokePath: '/api/chat',
-		open: async () => await StandIn.open(JSON_LINES),
+		server: JSON_LINES,
 		answersWhole: true,
 		usage: (tokensIn, tokensOut) => ({ in: tokensIn, out: tokensOut }),
-		refusals: proven({
-			noSuchPath: [404, '404 page not found', '404 page not found'],
-			malformed: [400, 'model is required', 'model is required'],
-			token: [401, 'unauthorized', 'unauthorized'],
-			sessionUnknown: [404, 'conversation not found', 'conversation not found'],
-			busy: [409, 'conversation busy', 'conversation busy'],
-			load: [
-				...([503, 'server busy, please try again. maximum pending requests exceeded'] as const),
-				'server busy, please try again. maximum pending requests exceeded',
-			],
-			forGood: [400, 'model requires more system memory', 'model requires more system memory'],
-		}),
+		refusals: proven(JSON_LINES, 'model is required'),
 		failure: { code: '', detail: 'the model runner stopped', isWholeIn200: false },
 		takesFiles: false,
 		mostResults: 2,
@@ -241,4 +198,21 @@ export function accountOf(dialect: DialectCase, server: StandIn, agentToken = TO
 		wire: 'described',
 		description: descriptionOf(dialect),
 	};
+}
+
+/** Describes each dialect, with a server of its own that forgets everything before each test. */
+export function describeDialects(tests: (dialect: DialectCase, server: () => StandIn) => void): void {
+	describe.each(dialectCases)('$name', (dialect) => {
+		let server: StandIn;
+		beforeAll(async () => {
+			server = await StandIn.open(dialect.server);
+		});
+		afterAll(async () => {
+			await server.close();
+		});
+		beforeEach(() => {
+			server.reset();
+		});
+		tests(dialect, () => server);
+	});
 }

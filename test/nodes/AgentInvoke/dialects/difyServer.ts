@@ -1,15 +1,6 @@
-import {
-	fieldsOf,
-	isText,
-	oddKey,
-	type AskedTurn,
-	type Dialect,
-	type OpenAsk,
-	type Received,
-	type Refusal,
-	type TurnFacts,
-} from './dialect';
-import type { Failing, RefusalKind } from './plan';
+import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
+import type { Received, Refusal, TurnFacts } from './dialect';
+import type { Failing } from './plan';
 
 /*
  * Dify: POST /v1/chat-messages. Events have their names in their data, `message_end` is the last relevant one, and
@@ -25,15 +16,16 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const FILE_TYPES = ['document', 'image', 'audio', 'video', 'custom'];
 const CREATED_S = 1_705_398_420;
 
-const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, code: string, message: string]>> = {
-	noSuchPath: [404, 'not_found', 'The requested URL was not found on the server.'],
-	malformed: [400, 'invalid_param', ''],
-	token: [401, 'unauthorized', 'Access token is invalid'],
-	sessionUnknown: [404, 'not_found', 'Conversation Not Exists.'],
-	busy: [409, 'conversation_busy', 'A message of this conversation is being answered.'],
-	load: [429, 'rate_limit_error', 'Rate limit exceeded, please try again later.'],
-	forGood: [400, 'app_unavailable', 'App unavailable, please check your app configurations.'],
+const refusals: Dialect['refusals'] = {
+	noSuchPath: [404, 'The requested URL was not found on the server.', 'not_found'],
+	malformed: [400, '', 'invalid_param'],
+	token: [401, 'Access token is invalid', 'unauthorized'],
+	sessionUnknown: [404, 'Conversation Not Exists.', 'not_found'],
+	busy: [409, 'A message of this conversation is being answered.', 'conversation_busy'],
+	load: [429, 'Rate limit exceeded, please try again later.', 'rate_limit_error'],
+	forGood: [400, 'App unavailable, please check your app configurations.', 'app_unavailable'],
 };
+const refusalBody: Dialect['refusalBody'] = (message, code, status) => ({ code, message, status });
 const FAILED = [400, 'completion_request_error', 'The model gave up.'] as const;
 
 function read({ body }: Received): AskedTurn | string {
@@ -55,11 +47,6 @@ function isFile(value: unknown): boolean {
 	const { type, transfer_method: method, url, upload_file_id: id } = fieldsOf(value);
 	const isLed = method === 'remote_url' ? isText(url) : method === 'local_file' && isText(id);
 	return isText(type) && FILE_TYPES.includes(type) && isLed;
-}
-
-function refusal(kind: RefusalKind, detail: string): Refusal {
-	const [status, code, message] = REFUSALS[kind];
-	return { status, body: { code, message: message || detail, status } };
 }
 
 const ids = ({ number, session }: TurnFacts) => ({
@@ -133,5 +120,5 @@ export const DIFY: Dialect = {
 	renewsSession: false,
 	sessionId: (number) => `00000000-0000-4000-8000-${number}`,
 	isAnsweredByMessage: () => true,
-	...{ read, refusal, whole, events, failedWhole, failedEvents },
+	...{ read, refusals, refusalBody, whole, events, failedWhole, failedEvents },
 };

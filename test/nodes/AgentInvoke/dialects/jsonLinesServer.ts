@@ -1,6 +1,6 @@
 import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type GivenResult } from './dialect';
-import type { Received, Refusal, TurnFacts } from './dialect';
-import type { Failing, RefusalKind } from './plan';
+import type { Received, TurnFacts } from './dialect';
+import type { Failing } from './plan';
 
 /*
  * Lines of JSON, as Ollama writes them, from an agent whose session ID is in a header of both the call and the answer. An
@@ -10,7 +10,7 @@ import type { Failing, RefusalKind } from './plan';
 const KEYS = ['model', 'messages', 'stream'];
 const HEADER = 'x-conversation';
 
-const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, error: string]>> = {
+const refusals: Dialect['refusals'] = {
 	noSuchPath: [404, '404 page not found'],
 	malformed: [400, ''],
 	token: [401, 'unauthorized'],
@@ -19,6 +19,7 @@ const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, error: st
 	load: [503, 'server busy, please try again. maximum pending requests exceeded'],
 	forGood: [400, 'model requires more system memory'],
 };
+const refusalBody: Dialect['refusalBody'] = (error) => ({ error });
 
 function read({ body, headers }: Received): AskedTurn | string {
 	const { model, messages, stream } = fieldsOf(body);
@@ -38,11 +39,6 @@ function read({ body, headers }: Received): AskedTurn | string {
 	);
 	const isWhole = results.length > 0 && results.length === of.length;
 	return isWhole ? { session, said: undefined, results, isStreamed: stream } : 'messages is wrong';
-}
-
-function refusal(kind: RefusalKind, detail: string): Refusal {
-	const [status, error] = REFUSALS[kind];
-	return { status, body: { error: error || detail } };
 }
 
 const line = (content: string, more: object): string =>
@@ -92,5 +88,5 @@ export const JSON_LINES: Dialect = {
 			: { status: 200, body: { ...whole(turn), ...over(turn, 'length') } },
 	headers: ({ session }) => ({ [HEADER]: session }),
 	streamType: 'application/x-ndjson',
-	...{ read, refusal, whole, events, failedEvents },
+	...{ read, refusals, refusalBody, whole, events, failedEvents },
 };

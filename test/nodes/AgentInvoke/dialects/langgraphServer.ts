@@ -1,6 +1,6 @@
 import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
-import type { GivenResult, Received, Refusal, TurnFacts } from './dialect';
-import type { Failing, RefusalKind } from './plan';
+import type { GivenResult, Received, TurnFacts } from './dialect';
+import type { Failing } from './plan';
 
 /*
  * A LangGraph server: a path per thread, and one that creates a thread. Streams contain what each step adds to the
@@ -11,7 +11,7 @@ const KEYS = ['assistant_id', 'input', 'command', 'stream_mode'];
 const MODES = ['updates', 'messages-tuple'];
 const THREAD = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, detail: string]>> = {
+const refusals: Dialect['refusals'] = {
 	noSuchPath: [404, 'Not Found'],
 	malformed: [422, ''],
 	token: [403, 'Invalid authentication'],
@@ -23,6 +23,7 @@ const REFUSALS: Readonly<Record<RefusalKind, readonly [status: number, detail: s
 	load: [429, 'Too many requests'],
 	forGood: [400, 'Assistant is not deployed'],
 };
+const refusalBody: Dialect['refusalBody'] = (detail) => ({ detail });
 
 function read({ body, params }: Received): AskedTurn | string {
 	const { assistant_id: assistant, input, command, stream_mode: modes } = fieldsOf(body);
@@ -51,11 +52,6 @@ function readResume(command: unknown): GivenResult[] {
 		id,
 		output: typeof value === 'string' ? value : JSON.stringify(value),
 	}));
-}
-
-function refusal(kind: RefusalKind, detail: string): Refusal {
-	const [status, text] = REFUSALS[kind];
-	return { status, body: { detail: text || detail } };
 }
 
 const event = (name: string, data: unknown): string =>
@@ -122,5 +118,5 @@ export const LANGGRAPH: Dialect = {
 	// The node always asks for a stream.
 	whole: () => ({ messages: [] }),
 	failedWhole: () => ({ status: 500, body: { detail: 'Internal Server Error' } }),
-	...{ read, refusal, events, failedEvents },
+	...{ read, refusals, refusalBody, events, failedEvents },
 };

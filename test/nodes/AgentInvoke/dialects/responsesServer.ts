@@ -1,16 +1,6 @@
-import {
-	fieldsOf,
-	isText,
-	oddKey,
-	type AskedTurn,
-	type Dialect,
-	type GivenResult,
-	type OpenAsk,
-	type Received,
-	type Refusal,
-	type TurnFacts,
-} from './dialect';
-import type { Failing, RefusalKind } from './plan';
+import { fieldsOf, isText, oddKey, type AskedTurn, type Dialect, type OpenAsk } from './dialect';
+import type { GivenResult, Received, Refusal, TurnFacts } from './dialect';
+import type { Failing } from './plan';
 
 /*
  * The Responses API: POST /v1/responses. Every answer has an ID of its own, which the next call names as
@@ -22,18 +12,19 @@ const KEYS = [
 	...['user', 'temperature', 'max_output_tokens', 'reasoning'],
 ];
 const CREATED_S = 1_762_302_535;
-const INVALID = 'invalid_request_error';
 
-type Wording = readonly [status: number, code: string, message: string, type?: string];
-
-const REFUSALS: Readonly<Record<RefusalKind, Wording>> = {
-	noSuchPath: [404, 'not_found', 'Invalid URL'],
-	malformed: [400, 'invalid_value', ''],
-	token: [401, 'invalid_api_key', 'Incorrect API key provided.'],
-	sessionUnknown: [400, 'previous_response_not_found', 'Previous response not found.'],
-	busy: [400, 'conversation_locked', 'Another process is currently operating on this conversation.'],
-	load: [429, 'rate_limit_exceeded', 'Rate limit reached.', 'requests'],
-	forGood: [400, 'context_length_exceeded', 'Your input exceeds the context window.'],
+const refusals: Dialect['refusals'] = {
+	noSuchPath: [404, 'Invalid URL', 'not_found'],
+	malformed: [400, '', 'invalid_value'],
+	token: [401, 'Incorrect API key provided.', 'invalid_api_key'],
+	sessionUnknown: [400, 'Previous response not found.', 'previous_response_not_found'],
+	busy: [400, 'Another process is currently operating on this conversation.', 'conversation_locked'],
+	load: [429, 'Rate limit reached.', 'rate_limit_exceeded'],
+	forGood: [400, 'Your input exceeds the context window.', 'context_length_exceeded'],
+};
+const refusalBody: Dialect['refusalBody'] = (message, code, status) => {
+	const type = status === 429 ? 'requests' : 'invalid_request_error';
+	return { error: { message, type, param: null, code } };
 };
 const FAILURE = { code: 'server_error', message: 'The model produced an error.' };
 
@@ -63,11 +54,6 @@ function readInput(input: unknown): Pick<AskedTurn, 'said' | 'results'> | string
 	});
 	const isWhole = results.length > 0 && results.length === items.length;
 	return isWhole ? { said: undefined, results } : "Invalid value for 'input'.";
-}
-
-function refusal(kind: RefusalKind, detail: string): Refusal {
-	const [status, code, message, type = INVALID] = REFUSALS[kind];
-	return { status, body: { error: { message: message || detail, type, param: null, code } } };
 }
 
 function response(turn: TurnFacts, status: string, output: readonly object[], more: object = {}): object {
@@ -171,6 +157,6 @@ export const RESPONSES: Dialect = {
 	renewsSession: true,
 	sessionId: (number) => `resp_${number}`,
 	isAnsweredByMessage: () => false,
-	...{ read, refusal, whole: (turn) => response(turn, 'completed', outputOf(turn)), events },
+	...{ read, refusals, refusalBody, whole: (turn) => response(turn, 'completed', outputOf(turn)), events },
 	...{ failedWhole, failedEvents },
 };

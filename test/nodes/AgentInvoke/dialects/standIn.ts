@@ -60,8 +60,8 @@ export class StandIn {
 		const app = fastify({ forceCloseConnections: true });
 		const server = new StandIn(app, dialect);
 		const refuse = async (reply: FastifyReply, kind: RefusalKind, detail = ''): Promise<void> => {
-			const { status, body } = dialect.refusal(kind, detail);
-			await reply.code(status).send(body);
+			const [status, message, code = ''] = dialect.refusals[kind];
+			await reply.code(status).send(dialect.refusalBody(message || detail, code, status));
 		};
 		app.setNotFoundHandler(async (_request, reply) => await refuse(reply, 'noSuchPath'));
 		app.setErrorHandler(async (error, _request, reply) => await refuse(reply, 'malformed', String(error)));

@@ -1,6 +1,6 @@
-import { dialectCases, descriptionOf } from '../../../nodes/AgentInvoke/dialects/dialectCases';
+import { describeDialects, descriptionOf } from '../../../nodes/AgentInvoke/dialects/dialectCases';
 import type { Plan, RefusalKind } from '../../../nodes/AgentInvoke/dialects/plan';
-import { TOKEN, type StandIn } from '../../../nodes/AgentInvoke/dialects/standIn';
+import { TOKEN } from '../../../nodes/AgentInvoke/dialects/standIn';
 import type { WireTurn } from '../../../../nodes/AgentInvoke/wire/request';
 import type { AgentReply, WireFailure } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import type { Json } from '../../../../nodes/shared/text/json';
@@ -14,21 +14,10 @@ const FORMS = [
 	['as a stream', true],
 ] as const;
 
-describe.each(dialectCases)('$name', (dialect) => {
-	let server: StandIn;
-	beforeAll(async () => {
-		server = await dialect.open();
-	});
-	afterAll(async () => {
-		await server.close();
-	});
-	beforeEach(() => {
-		server.reset();
-	});
-
+describeDialects((dialect, server) => {
 	const wire = wireOf(descriptionOf(dialect));
 	const account = (token = TOKEN): Account => ({
-		...{ wire, token, baseUrl: server.baseUrl, invokePath: dialect.invokePath },
+		...{ wire, token, baseUrl: server().baseUrl, invokePath: dialect.invokePath },
 	});
 	const tell = async (turn: WireTurn, asking: Asking = {}) => await ask(account(), turn, asking);
 	const reply = async (turn: WireTurn, asking: Asking = {}): Promise<AgentReply> => {
@@ -42,7 +31,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 		return outcome.failure;
 	};
 	const plan = (one: Plan): void => {
-		server.plan = () => one;
+		server().plan = () => one;
 	};
 	const results = (...given: ReadonlyArray<readonly [id: string, result: Json]>): WireTurn => ({
 		kind: 'results',
@@ -78,7 +67,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 			expect(done).toMatchObject({ answer: `given ${outputs.join(', ')}`, interrupts: [] });
 			const last = await reply(message('thanks'), { sessionId: done.sessionId, stream });
 			expect(last.answer).toBe('2: thanks');
-			expect(server.conversations).toMatchObject([
+			expect(server().conversations).toMatchObject([
 				{ turns: ['go', 'thanks'], results: interrupts.map(({ id }, at) => ({ id, output: outputs[at] })) },
 			]);
 		});
@@ -102,19 +91,19 @@ describe.each(dialectCases)('$name', (dialect) => {
 				const answer = results([interrupt!.id, 'red']);
 				expect(await reply(answer, { sessionId, stream })).toMatchObject({ answer: 'given red' });
 			}
-			expect(server.conversations).toMatchObject([{ turns: ['paint'], results: [{ output: 'red' }] }]);
+			expect(server().conversations).toMatchObject([{ turns: ['paint'], results: [{ output: 'red' }] }]);
 		});
 
 		const KINDS: readonly RefusalKind[] = ['busy', 'load', 'forGood'];
 		test.each(KINDS)('a refusal (%s) is reported as such', async (refuses) => {
 			plan({ refuses });
 			expect(await failure({ stream })).toMatchObject(dialect.refusals[refuses]);
-			expect(server.conversations).toEqual([]);
+			expect(server().conversations).toEqual([]);
 		});
 
 		test('an unknown session is reported as such', async () => {
 			const { sessionId } = await reply(message('hi'), { stream });
-			server.forgetSessions();
+			server().forgetSessions();
 			expect(await failure({ sessionId, stream })).toMatchObject(dialect.refusals.sessionUnknown);
 		});
 
@@ -138,7 +127,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 		expect(await failure({ path: '/v9/elsewhere' })).toMatchObject(dialect.refusals.noSuchPath);
 		const { outcome } = await ask(account('agt_wrong'), message('hi'));
 		expect(outcome).toMatchObject({ ok: false, failure: dialect.refusals.token });
-		expect(server.requests.map(({ verdict }) => verdict)).toEqual(['malformed', 'token']);
+		expect(server().requests.map(({ verdict }) => verdict)).toEqual(['malformed', 'token']);
 	});
 
 	test('an answer in a form other than the requested one is still read', async () => {
@@ -155,7 +144,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 		test('sends the URL of a file', async () => {
 			const file = { url: 'https://files.example/a.pdf', name: 'a.pdf', mimeType: 'application/pdf' };
 			await reply({ kind: 'message', message: 'read it', files: [file] });
-			expect(JSON.stringify(server.requests[0]?.body)).toContain(file.url);
+			expect(JSON.stringify(server().requests[0]?.body)).toContain(file.url);
 		});
 	}
 
@@ -179,7 +168,7 @@ describe.each(dialectCases)('$name', (dialect) => {
 				const whole = PLANS[name] ?? {};
 				plan(whole);
 				const wanted = await reply(message('hi'), { stream: true });
-				const events = server.requests[0]?.answer ?? [];
+				const events = server().requests[0]?.answer ?? [];
 				const length = Buffer.byteLength(events.join(''));
 				const random = lucky(17);
 				const anywhere = Array.from({ length: 30 }, () => Math.floor(random() * length));

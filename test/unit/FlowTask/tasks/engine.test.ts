@@ -17,7 +17,7 @@ import type { CallFailure } from '../../../../nodes/FlowTask/api/failures';
 import type { Download, DownloadFailure, DownloadRequest } from '../../../../nodes/shared/files/download';
 import { heldFile } from '../../../../nodes/shared/files/uploadFile';
 import { TestClock, turn } from '../../testClock';
-import { course, failing, ScriptedPlatform } from '../platform.script';
+import { course, failing, ScriptedPlatform, SUCCEEDED } from '../platform.script';
 import { LINKS_ONLY } from '../taskInfo.builder';
 
 const MINUTE = 60_000;
@@ -90,8 +90,8 @@ function submitJob(
 	};
 }
 
-function watchJob(itemIndex: number, taskId: string): TaskJob {
-	return { itemIndex, facts: {}, delivery: LINKS_ONLY, start: { kind: 'watch', taskId } };
+function watchJob(itemIndex: number, taskId: string, submittedAtMs?: number): TaskJob {
+	return { itemIndex, facts: {}, delivery: LINKS_ONLY, start: { kind: 'watch', taskId, submittedAtMs } };
 }
 
 function submitJobs(count: number): TaskJob[] {
@@ -225,6 +225,13 @@ describe('runTasks: a batch', () => {
 			{ itemIndex: 1, taskId: 'old', failure: undefined },
 		]);
 		expect(platform.submits).toEqual([]);
+	});
+
+	it('waits for a task of an earlier try that the index does not show for a minute, however old it is', async () => {
+		const { clock, platform, run } = scene();
+		platform.add('own', (ageMs) => (ageMs < MINUTE ? undefined : SUCCEEDED));
+		const outcomes = await clock.run(run([watchJob(0, 'own', clock.wallNow() - 60 * MINUTE)]));
+		expect(outcomes).toMatchObject([{ taskId: 'own', failure: undefined }]);
 	});
 
 	it('records each submit at once, and failed tasks', async () => {

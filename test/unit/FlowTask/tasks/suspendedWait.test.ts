@@ -167,19 +167,6 @@ it('does not hold up the timeout of tasks that were shown because the state of a
 	]);
 });
 
-it('keeps the limits of a wait that an earlier build stored', () => {
-	const stored = {
-		startedAtMs: START_MS - HOUR,
-		changedAtMs: START_MS,
-		progressMark: 'generating/5/',
-		polls: 9,
-	};
-	const judged = (answer: Poll[1]) =>
-		judgePoll(stored, ['a'], [{ ids: ['a'], answer: answerOf(answer) }], SETTINGS, START_MS);
-	expect(judged([at(5)]).ends?.get('a')?.kind).toBe('timedOut');
-	expect(judged(REFUSED)).toMatchObject({ ends: undefined, state: { polls: 9, lateFailures: 1 } });
-});
-
 it.each([undefined, null, 'x', [], {}, { startedAtMs: 1 }])('finds no wait in %j', (stored) => {
 	const { state } = judgePoll(stored, ['a'], [{ ids: ['a'], answer: ok([at(5)]) }], SETTINGS, START_MS);
 	expect(state).toMatchObject({ startedAtMs: START_MS, polls: 1 });

@@ -31,12 +31,6 @@ describe('a retry memory', () => {
 		expect(open(next).isEdited(5, 'f')).toBe(false);
 	});
 
-	test('is stored in the format of earlier versions', () => {
-		const context: Context = {};
-		open(context, 2).keep(3, 'f', { outcome: { a: 1 } });
-		expect(context).toEqual({ x: { 2: { turns: { 3: { fingerprint: 'f', outcome: { a: 1 } } } } } });
-	});
-
 	test.each([undefined, null, 7, [], {}, 'x'])('recalls nothing from %j', (entry) => {
 		expect(open({ x: { 0: { turns: { 3: entry } } } }).recall(3, 'f')).toBeUndefined();
 		expect(open({ x: { 0: { turns: entry } } }).recall(3, 'f')).toBeUndefined();
@@ -100,11 +94,6 @@ describe('the fingerprint of a request', () => {
 		expect(fingerprint({ ...asked, simplify: false })).toBe(fingerprint(asked));
 		expect(fingerprint({ ...asked, options: { seed: 1 } })).toBe(fingerprint(asked));
 		expect(fingerprint({ text: 'x' })).toBe(fingerprint({ text: 'x', options: { timeout: 9 } }));
-	});
-
-	test('is the same as in earlier versions, because waiting executions have stored it', () => {
-		expect(fingerprint(asked)).toBe(fingerprinter([{ text: 'x' }, [['seed', 1]]])({ a: 1 }));
-		expect(fingerprint(asked)).toBe('cceQoD07S-MN0K0s0eww94');
 	});
 });
 
