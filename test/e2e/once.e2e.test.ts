@@ -1,12 +1,11 @@
 // An idempotency key creates one task, however many executions use it at once: on SQLite, and on PostgreSQL with workers.
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPlatform, type LocalPlatform } from '../platform';
 import textToImage from '../platform/workflows/text-to-image.json';
 import { batchService, pictures } from './batchService';
-import { ownDatabase, postgresIsThere } from './ledger/postgres';
+import { ownDatabase, postgresIsThere, queueMode } from './ledger/postgres';
 import { packedTarball } from './packOnce';
 import { GIVEN_N8N, startN8n, startWorker, type RunningN8n } from './runner';
 import { platformAccount } from './stage';
@@ -38,11 +37,12 @@ describe.each(HOSTS)('on %s', (host) => {
 	const workers: Array<Awaited<ReturnType<typeof startWorker>>> = [];
 	let platform: LocalPlatform;
 	let n8n: RunningN8n;
-	let database: Awaited<ReturnType<typeof ownDatabase>>;
+	let database: Awaited<ReturnType<typeof ownDatabase>> | undefined;
 
 	beforeAll(async () => {
 		platform = await startPlatform({ runners: 50, taskMs: 100, images: 'prepared' });
-		const env = host === 'one process' ? {} : await queueMode();
+		if (host !== 'one process') database = await ownDatabase(NAME);
+		const env = database ? queueMode(NAME, database) : {};
 		n8n = await startN8n({ userFolder, tarball: packedTarball(), env });
 		if (host !== 'one process')
 			workers.push(...(await Promise.all([1, 2].map(() => startWorker({ userFolder, env })))));
@@ -62,20 +62,6 @@ describe.each(HOSTS)('on %s', (host) => {
 		await platform?.close();
 		rmSync(userFolder, { recursive: true, force: true, maxRetries: 3 });
 	}, 120_000);
-
-	async function queueMode(): Promise<Record<string, string>> {
-		database = await ownDatabase(NAME);
-		if (!database) throw new Error('PostgreSQL does not answer on 127.0.0.1:5432');
-		return {
-			...database.env,
-			EXECUTIONS_MODE: 'queue',
-			QUEUE_BULL_REDIS_HOST: '127.0.0.1',
-			QUEUE_BULL_PREFIX: NAME,
-			// n8n stores its webhooks in Redis too, and would find those of an earlier run there.
-			N8N_REDIS_KEY_PREFIX: NAME,
-			N8N_ENCRYPTION_KEY: randomBytes(16).toString('hex'),
-		};
-	}
 
 	async function ask(keys: string[]): Promise<Array<{ taskId: string; reused?: boolean }>> {
 		const response = await n8n.client.callWebhook(NAME, { keys }, 170_000);

@@ -1,5 +1,5 @@
 // Queue mode: n8n's main process and two workers that share Redis and PostgreSQL, but no folder.
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { batchService, flowTask, pictures, type BatchService } from './batchServ
 import { answers, bridgeInbox, REPLY, thinks } from './bridgeWorkflows';
 import { asks, chatCompletion, expectLiveWords, inARow, modelById, webhook } from './chatWorkflows';
 import { dataTableRows, type Row } from './databases';
-import { ownDatabase, postgresIsThere } from './ledger/postgres';
+import { ownDatabase, postgresIsThere, queueMode } from './ledger/postgres';
 import { packedTarball } from './packOnce';
 import { outputItems, startN8n, startWorker } from './runner';
 import { noteSecrets, refuseSecretsIn } from './runner/secretHunt';
@@ -56,15 +56,7 @@ onQueue('main and two workers', () => {
 		platform = await startPlatform({ runners: 50, taskMs: 100, images: 'prepared' });
 		({ workflowId } = await platform.hostWorkflow(textToImage));
 		database = await ownDatabase(NAME);
-		env = {
-			...database.env,
-			EXECUTIONS_MODE: 'queue',
-			QUEUE_BULL_REDIS_HOST: '127.0.0.1',
-			QUEUE_BULL_PREFIX: NAME,
-			// n8n stores its webhooks in Redis too, and would find those of an earlier run there.
-			N8N_REDIS_KEY_PREFIX: NAME,
-			N8N_ENCRYPTION_KEY: randomBytes(16).toString('hex'),
-		};
+		env = queueMode(NAME, database);
 		n8n = await startN8n({ userFolder: join(folder, 'main'), tarball: packedTarball(), env });
 		await Promise.all([addWorker(), addWorker()]);
 		account = await platformAccount({ platform, n8n });

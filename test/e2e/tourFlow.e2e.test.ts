@@ -150,6 +150,17 @@ class Hands {
 	}
 }
 
+async function addFlowTask(hands: Hands, panel: NodePanel): Promise<void> {
+	let entry = panel.entry(FLOW_TASK);
+	await hands.act(async () => {
+		entry = await panel.find('flow task', FLOW_TASK);
+	});
+	await hands.act(async () => await entry.click());
+	await hands.act(async () => await panel.choice('Generate images').click());
+	await page.getByTestId('node-parameters').waitFor();
+	await hands.act(async () => await editor.chooseCredential(account.name));
+}
+
 test(
 	"README's first flow takes at most 12 actions from an empty canvas to the image",
 	async () => {
@@ -164,14 +175,7 @@ test(
 			await page.getByTestId('canvas-handle-plus').first().click();
 		});
 		const panel = await NodePanel.opened(page);
-		let entry = panel.entry(FLOW_TASK);
-		await hands.act(async () => {
-			entry = await panel.find('flow task', FLOW_TASK);
-		});
-		await hands.act(async () => await entry.click());
-		await hands.act(async () => await panel.choice('Generate images').click());
-		await page.getByTestId('node-parameters').waitFor();
-		await hands.act(async () => await editor.chooseCredential(account.name));
+		await addFlowTask(hands, panel);
 		await hands.act(async () => await editor.search('workflowId', workflowId, workflowId));
 		await hands.act(async () => await editor.paste('workflowDefinition', exported));
 		// The panel need not be reopened: the rows are there, so the node knows the prompt.
@@ -213,14 +217,7 @@ test(
 		await editor.openWorkflow(await saveFlow('From a saved workflow', [{}], []));
 		const panel = await editor.addBehind('Orders');
 		hands.actions++;
-		let entry = panel.entry(FLOW_TASK);
-		await hands.act(async () => {
-			entry = await panel.find('flow task', FLOW_TASK);
-		});
-		await hands.act(async () => await entry.click());
-		await hands.act(async () => await panel.choice('Generate images').click());
-		await page.getByTestId('node-parameters').waitFor();
-		await hands.act(async () => await editor.chooseCredential(account.name));
+		await addFlowTask(hands, panel);
 		await hands.act(async () => await editor.search('workflowId', '', SAVED));
 		await page.getByTestId('add-fields-select').waitFor();
 		await editor.untilRow('Prompt fills text (6) · 13 inputs');
@@ -260,14 +257,7 @@ test(
 		const hands = new Hands();
 		const panel = await editor.addBehind('Orders');
 		hands.actions++;
-		let entry = panel.entry(FLOW_TASK);
-		await hands.act(async () => {
-			entry = await panel.find('flow task', FLOW_TASK);
-		});
-		await hands.act(async () => await entry.click());
-		await hands.act(async () => await panel.choice('Generate images').click());
-		await page.getByTestId('node-parameters').waitFor();
-		await hands.act(async () => await editor.chooseCredential(account.name));
+		await addFlowTask(hands, panel);
 		await hands.act(async () => await editor.search('workflowId', hosted.workflowId, hosted.workflowId));
 		await hands.act(async () => await editor.paste('workflowDefinition', JSON.stringify(loaders)));
 		await page.getByTestId('add-fields-select').waitFor();

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { LOOPBACK } from '../runner';
 
@@ -41,6 +42,19 @@ export async function ownDatabase(name: string) {
 		/** Finds those of `texts` that any cell of any table contains. */
 		find: async (texts: readonly string[]) => await find(name, texts),
 		drop: async () => await onServer(`DROP DATABASE "${name}" WITH (FORCE)`),
+	};
+}
+
+/** The environment of n8n's processes in queue mode, with a Redis on this machine. @param name that no other run uses */
+export function queueMode(name: string, { env }: Awaited<ReturnType<typeof ownDatabase>>) {
+	return {
+		...env,
+		EXECUTIONS_MODE: 'queue',
+		QUEUE_BULL_REDIS_HOST: LOOPBACK,
+		QUEUE_BULL_PREFIX: name,
+		// n8n stores its webhooks in Redis too, and would find those of an earlier run there.
+		N8N_REDIS_KEY_PREFIX: name,
+		N8N_ENCRYPTION_KEY: randomBytes(16).toString('hex'),
 	};
 }
 
