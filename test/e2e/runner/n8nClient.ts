@@ -63,11 +63,6 @@ export class N8nClient {
 		await this.read(await this.send('POST', '/rest/login', body), 'Log in');
 	}
 
-	/** The logged-in session, for a browser or a bare `fetch`. */
-	get sessionCookie(): string {
-		return this.cookie;
-	}
-
 	async createCredential(
 		type: string,
 		name: string,
