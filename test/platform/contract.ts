@@ -5,7 +5,6 @@ import type { BridgeChannel, ChannelOptions } from './bridge/channel';
 import type { FaultControl } from './faults/faultBoard';
 import type { ParameterView } from './hosting/parameterView';
 import type { HostedWorkflow } from './hosting/workflow';
-import type { AssetKind } from './owners';
 import type { OuterStatus } from './service/agentDelivery';
 import type { TimeSource } from './time';
 
@@ -61,8 +60,6 @@ export interface LocalPlatform {
 	/** The key of the owner `default`. */
 	readonly apiKey: string;
 	createOwner(name: string): { apiKey: string };
-	/** Uploads a private model. @returns the name that workflows use for it */
-	addAsset(kind: AssetKind, name: string, options?: { apiKey?: string }): string;
 	/** Hosts a workflow. Throws WorkflowRefused. @param exported the file's content, parsed or as text */
 	hostWorkflow(
 		exported: unknown,

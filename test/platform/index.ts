@@ -44,7 +44,6 @@ export type { Campaign, FaultKind, FaultRule, FaultTarget } from './faults/rules
 export type { ParameterSpec, ParameterView, ParameterViewNode, SpecNumber } from './hosting/parameterView';
 export { WorkflowRefused } from './hosting/workflow';
 export type { HostedWorkflow, RefusalReason } from './hosting/workflow';
-export type { AssetKind } from './owners';
 export { SAMPLE_WORKFLOWS } from './samples';
 export { HandWoundTime } from './time';
 export type { TimeSource } from './time';
@@ -84,7 +83,7 @@ function assemble(options: PlatformOptions, ears: Ears): Parts {
 		{ runners, taskMs },
 		agenda,
 		artist,
-		{ owners, imageExists: (owner, imageId) => uploads.has(owner, imageId) },
+		(owner, imageId) => uploads.has(owner, imageId),
 		{
 			made: (task) => books.taskMade(task),
 			changed: () => ears.changed(),
@@ -95,7 +94,7 @@ function assemble(options: PlatformOptions, ears: Ears): Parts {
 		agenda,
 		owners,
 		defaultOwner: owners.create('default', options.apiKey),
-		workflows: new WorkflowHost(owners),
+		workflows: new WorkflowHost(),
 		uploads,
 		artist,
 		desk,
@@ -153,7 +152,6 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Loca
 		fileUrl,
 		apiKey: parts.defaultOwner.apiKey,
 		createOwner: (name) => ({ apiKey: parts.owners.create(name).apiKey }),
-		addAsset: (kind, name, { apiKey } = {}) => parts.owners.addAsset(ownerWithKey(parts, apiKey), kind, name),
 		hostWorkflow: async (exported, { apiKey, workflowId } = {}) =>
 			parts.workflows.host(exported, ownerWithKey(parts, apiKey), workflowId),
 		parameterView: (workflowId) => parts.workflows.parameterView(workflowId),

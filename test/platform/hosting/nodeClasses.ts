@@ -1,8 +1,6 @@
-import type { AssetKind } from '../owners';
-
 export type SlotType = 'MODEL' | 'CLIP' | 'VAE' | 'CONDITIONING' | 'LATENT' | 'IMAGE' | 'MASK';
 
-/** What a value input accepts. `model` lists the platform's own models; the owner's private ones are added. */
+/** What a value input accepts. */
 export type ValueInput =
 	| {
 			readonly type: 'integer';
@@ -13,13 +11,7 @@ export type ValueInput =
 	| { readonly type: 'number'; readonly default: number; readonly min: number; readonly max: number }
 	| { readonly type: 'text'; readonly default: string }
 	| { readonly type: 'image'; readonly default: string }
-	| { readonly type: 'list'; readonly default: string; readonly list: readonly string[] }
-	| {
-			readonly type: 'model';
-			readonly asset: AssetKind;
-			readonly default: string;
-			readonly list: readonly string[];
-	  };
+	| { readonly type: 'list' | 'model'; readonly default: string; readonly list: readonly string[] };
 
 export interface NodeClass {
 	readonly links: Readonly<Record<string, SlotType>>;
@@ -53,7 +45,7 @@ export const NODE_CLASSES: ReadonlyMap<string, NodeClass> = new Map<string, Node
 		{
 			links: {},
 			values: {
-				ckpt_name: { type: 'model', asset: 'checkpoint', default: CHECKPOINTS[0], list: CHECKPOINTS },
+				ckpt_name: { type: 'model', default: CHECKPOINTS[0], list: CHECKPOINTS },
 			},
 			outputs: ['MODEL', 'CLIP', 'VAE'],
 		},
@@ -62,7 +54,7 @@ export const NODE_CLASSES: ReadonlyMap<string, NodeClass> = new Map<string, Node
 		'VAELoader',
 		{
 			links: {},
-			values: { vae_name: { type: 'model', asset: 'vae', default: VAES[0], list: VAES } },
+			values: { vae_name: { type: 'model', default: VAES[0], list: VAES } },
 			outputs: ['VAE'],
 		},
 	],
@@ -71,7 +63,7 @@ export const NODE_CLASSES: ReadonlyMap<string, NodeClass> = new Map<string, Node
 		{
 			links: { model: 'MODEL', clip: 'CLIP' },
 			values: {
-				lora_name: { type: 'model', asset: 'lora', default: LORAS[0], list: LORAS },
+				lora_name: { type: 'model', default: LORAS[0], list: LORAS },
 				strength_model: strength,
 				strength_clip: strength,
 			},

@@ -1,9 +1,9 @@
 import { CODES } from '../codes';
-import type { Owner, Owners } from '../owners';
+import type { Owner } from '../owners';
 import { isRecord } from '../wireJson';
 import { linkOf, looksLikeParameterView } from './exportFile';
 import { EXAMPLE_IMAGE } from './nodeClasses';
-import { checkValue, modelStanding } from './valueRules';
+import { checkValue } from './valueRules';
 import type { HostedWorkflow, WorkflowNode } from './workflow';
 
 /** A task's own values: node ID -> parameter -> value. */
@@ -16,7 +16,6 @@ export interface OverrideProblem {
 
 export interface OverrideSurroundings {
 	readonly owner: Owner;
-	readonly owners: Owners;
 	readonly imageExists: (owner: Owner, imageId: string) => boolean;
 }
 
@@ -38,12 +37,11 @@ function checkParameter(
 	const problem = checkValue(input, value);
 	if (problem !== undefined) return { code: problem.code, msg: `${where} ${problem.text}.` };
 	if (typeof value !== 'string') return undefined;
-	const { owner, owners, imageExists } = surroundings;
+	const { owner, imageExists } = surroundings;
 	if (input.type === 'image' && value !== EXAMPLE_IMAGE && !imageExists(owner, value)) {
 		return { code: CODES.unknownImage, msg: `${where}: there is no uploaded image ${value}.` };
 	}
-	// Another owner's private model is accepted here: the task is created and ends for lack of permission.
-	if (input.type === 'model' && !['usable', 'foreign'].includes(modelStanding(input, value, owner, owners))) {
+	if (input.type === 'model' && !input.list.includes(value)) {
 		return { code: CODES.notInList, msg: `${where}: the model ${value} is not in the accepted list.` };
 	}
 	return undefined;

@@ -22,16 +22,15 @@ export interface ParameterViewNode {
 
 export type ParameterView = Record<string, ParameterViewNode>;
 
-function specOf(input: ValueInput, value: unknown, workflow: HostedWorkflow): ParameterSpec {
+function specOf(input: ValueInput, value: unknown): ParameterSpec {
 	switch (input.type) {
 		case 'integer':
 			return { default: value, min: input.min, max: integerOf(BigInt(input.max)) };
 		case 'number':
 			return { default: value, min: input.min, max: input.max };
 		case 'list':
-			return { default: value, list: [...input.list] };
 		case 'model':
-			return { default: value, list: [...input.list, ...(workflow.owner.assets.get(input.asset) ?? [])] };
+			return { default: value, list: [...input.list] };
 		case 'text':
 		case 'image':
 			return { default: value };
@@ -45,7 +44,7 @@ export function parameterView(workflow: HostedWorkflow): ParameterView {
 		const inputs: ParameterViewNode['inputs'] = {};
 		for (const [name, value] of node.values) {
 			const input = node.nodeClass.values[name];
-			if (input !== undefined) inputs[name] = { spec: specOf(input, value, workflow) };
+			if (input !== undefined) inputs[name] = { spec: specOf(input, value) };
 		}
 		if (Object.keys(inputs).length === 0) continue;
 		view[node.id] = { title: node.title, class_type: node.classType, inputs };

@@ -1,6 +1,4 @@
 import { CODES } from '../codes';
-import { PRIVATE_PREFIX } from '../owners';
-import type { Owner, Owners } from '../owners';
 import { exactInteger } from '../wireJson';
 import type { ValueInput } from './nodeClasses';
 
@@ -53,18 +51,4 @@ export function checkValue(input: ValueInput, value: unknown): ValueProblem | un
 		case 'model':
 			return typeof value === 'string' ? undefined : wrongType('a string', value);
 	}
-}
-
-/** Whether an owner may use a model of this name. */
-export type ModelStanding = 'usable' | 'foreign' | 'missing' | 'unsupported';
-
-export function modelStanding(
-	input: ValueInput & { type: 'model' },
-	name: string,
-	owner: Owner,
-	owners: Owners,
-): ModelStanding {
-	if (input.list.includes(name) || owner.assets.get(input.asset)?.has(name)) return 'usable';
-	if (owners.assetExists(input.asset, name)) return 'foreign';
-	return name.startsWith(PRIVATE_PREFIX) ? 'missing' : 'unsupported';
 }

@@ -25,7 +25,7 @@ export interface HostedWorkflow {
 }
 
 export type RefusalReason =
-	'notApiExport' | 'unsupportedNode' | 'unsupportedModel' | 'missingAsset' | 'invalidGraph' | 'idTaken';
+	'notApiExport' | 'unsupportedNode' | 'unsupportedModel' | 'invalidGraph' | 'idTaken';
 
 /** Thrown for a file that is not hosted. `reason` is the kind of problem, and the message describes it. */
 export class WorkflowRefused extends Error {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { Owner, Owners } from '../owners';
+import type { Owner } from '../owners';
 import { readExport } from './exportFile';
 import { parameterView } from './parameterView';
 import type { ParameterView } from './parameterView';
-import { checkValue, modelStanding } from './valueRules';
+import { checkValue } from './valueRules';
 import { WorkflowRefused } from './workflow';
 import type { HostedWorkflow, WorkflowNode } from './workflow';
 
@@ -30,20 +30,14 @@ function checkLinks(node: WorkflowNode, nodes: Nodes): void {
 	}
 }
 
-function checkModels(node: WorkflowNode, owner: Owner, owners: Owners): void {
+function checkModels(node: WorkflowNode): void {
 	for (const [name, input] of Object.entries(node.nodeClass.values)) {
 		const value = node.values.get(name);
-		if (input.type !== 'model' || typeof value !== 'string') continue;
-		const standing = modelStanding(input, value, owner, owners);
-		if (standing === 'usable') continue;
-		const where = `Node ${node.id} (${node.title}), ${name}: `;
-		if (standing === 'unsupported') {
-			throw new WorkflowRefused(
-				'unsupportedModel',
-				`${where}the model ${value} is outside the supported list.`,
-			);
-		}
-		throw new WorkflowRefused('missingAsset', `${where}the private model ${value} was not uploaded.`);
+		if (input.type !== 'model' || typeof value !== 'string' || input.list.includes(value)) continue;
+		throw new WorkflowRefused(
+			'unsupportedModel',
+			`Node ${node.id} (${node.title}), ${name}: the model ${value} is outside the supported list.`,
+		);
 	}
 }
 
@@ -79,8 +73,6 @@ function executionOrder(nodes: Nodes): WorkflowNode[] {
 export class WorkflowHost {
 	readonly #workflows = new Map<string, HostedWorkflow>();
 
-	constructor(private readonly owners: Owners) {}
-
 	/** Hosts a file. Throws WorkflowRefused. If an owner's own workflow ID is used again, the new file replaces the old. */
 	host(file: unknown, owner: Owner, workflowId = `wf-${randomBytes(8).toString('hex')}`): HostedWorkflow {
 		const holder = this.#workflows.get(workflowId)?.owner;
@@ -90,7 +82,7 @@ export class WorkflowHost {
 		const nodes = readExport(file);
 		for (const node of nodes.values()) checkLinks(node, nodes);
 		for (const node of nodes.values()) checkValues(node);
-		for (const node of nodes.values()) checkModels(node, owner, this.owners);
+		for (const node of nodes.values()) checkModels(node);
 		const workflow: HostedWorkflow = { workflowId, owner, nodes, order: executionOrder(nodes) };
 		this.#workflows.set(workflowId, workflow);
 		return workflow;

@@ -38,7 +38,6 @@ function submit(parts: Parts, { owner, request, faults }: Visit): WorkDone {
 	}
 	const read = readOverrides(prompt, workflow, {
 		owner,
-		owners: parts.owners,
 		imageExists: (who, imageId) => parts.uploads.has(who, imageId),
 	});
 	if ('problems' in read) {

@@ -1,8 +1,7 @@
 import type { Overrides } from '../hosting/overrides';
 import { EXAMPLE_IMAGE } from '../hosting/nodeClasses';
-import { modelStanding } from '../hosting/valueRules';
 import type { HostedWorkflow, WorkflowNode } from '../hosting/workflow';
-import type { Owner, Owners } from '../owners';
+import type { Owner } from '../owners';
 import { exactInteger } from '../wireJson';
 import { samplingOf } from './recipe';
 import type { ImageRecipe, Size } from './recipe';
@@ -23,13 +22,11 @@ export interface Execution {
 	readonly steps: number;
 	/** Every text among the inputs of the nodes that ran. */
 	readonly texts: readonly string[];
-	readonly failure?: { readonly status: 4 | 5; readonly errMsg: string };
+	/** Why the task failed. */
+	readonly failure?: string;
 }
 
-export interface ExecutionSurroundings {
-	readonly owners: Owners;
-	readonly imageExists: (owner: Owner, imageId: string) => boolean;
-}
+export type ImageExists = (owner: Owner, imageId: string) => boolean;
 
 /** The value of one output of a node, of which only one field has a content. */
 interface Slot {
@@ -39,14 +36,7 @@ interface Slot {
 	readonly images?: readonly ImageRecipe[];
 }
 
-class TaskStop extends Error {
-	constructor(
-		readonly status: 4 | 5,
-		message: string,
-	) {
-		super(message);
-	}
-}
+class TaskStop extends Error {}
 
 /** A run of a graph, node after node. */
 class Run {
@@ -58,11 +48,10 @@ class Run {
 	constructor(
 		private readonly owner: Owner,
 		private readonly overrides: Overrides,
-		private readonly surroundings: ExecutionSurroundings,
+		private readonly imageExists: ImageExists,
 	) {}
 
 	execute(node: WorkflowNode): void {
-		this.#checkModels(node);
 		this.#slots.set(node.id, this.#runClass(node));
 	}
 
@@ -85,16 +74,6 @@ class Run {
 	#linked(node: WorkflowNode, name: string): Slot {
 		const link = node.links.get(name);
 		return (link && this.#slots.get(link.nodeId)?.[link.slot]) ?? {};
-	}
-
-	#checkModels(node: WorkflowNode): void {
-		for (const [name, input] of Object.entries(node.nodeClass.values)) {
-			if (input.type !== 'model') continue;
-			const model = this.#text(node, name);
-			const standing = modelStanding(input, model, this.owner, this.surroundings.owners);
-			if (standing === 'usable') continue;
-			throw new TaskStop(5, `Node ${node.id} (${node.title}): no permission to use the model ${model}`);
-		}
 	}
 
 	#runClass(node: WorkflowNode): readonly Slot[] {
@@ -146,7 +125,7 @@ class Run {
 				this.#deliver(node);
 				return [];
 			default:
-				throw new TaskStop(4, `Node ${node.id} (${node.title}): ${node.classType} cannot be run`);
+				throw new TaskStop(`Node ${node.id} (${node.title}): ${node.classType} cannot be run`);
 		}
 	}
 
@@ -173,9 +152,9 @@ class Run {
 
 	#load(node: WorkflowNode): ImageRecipe {
 		const imageId = this.#text(node, 'image');
-		if (imageId !== EXAMPLE_IMAGE && !this.surroundings.imageExists(this.owner, imageId)) {
+		if (imageId !== EXAMPLE_IMAGE && !this.imageExists(this.owner, imageId)) {
 			const advice = 'upload one and pass its image_id';
-			throw new TaskStop(4, `Node ${node.id} (${node.title}): there is no image ${imageId}; ${advice}`);
+			throw new TaskStop(`Node ${node.id} (${node.title}): there is no image ${imageId}; ${advice}`);
 		}
 		return { kind: 'loaded', imageId };
 	}
@@ -210,15 +189,14 @@ export function executeGraph(
 	workflow: HostedWorkflow,
 	owner: Owner,
 	overrides: Overrides,
-	surroundings: ExecutionSurroundings,
+	imageExists: ImageExists,
 ): Execution {
-	const run = new Run(owner, overrides, surroundings);
+	const run = new Run(owner, overrides, imageExists);
 	try {
 		for (const node of workflow.order) run.execute(node);
 	} catch (error) {
 		if (!(error instanceof TaskStop)) throw error;
-		const failure = { status: error.status, errMsg: error.message };
-		return { outputs: [], steps: Math.max(1, run.steps), texts: run.texts, failure };
+		return { outputs: [], steps: Math.max(1, run.steps), texts: run.texts, failure: error.message };
 	}
 	return { outputs: run.outputs, steps: Math.max(1, run.steps), texts: run.texts };
 }

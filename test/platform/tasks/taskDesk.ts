@@ -6,7 +6,7 @@ import type { Owner } from '../owners';
 import type { JsonRecord } from '../wireJson';
 import type { Artist } from './artist';
 import { executeGraph } from './execution';
-import type { ExecutionSurroundings } from './execution';
+import type { ImageExists } from './execution';
 import { wishesIn } from './outcome';
 import type { Outcome } from './outcome';
 import { isFinished, PROMPT_TOKEN_PREFIX, STATUS } from './task';
@@ -55,7 +55,7 @@ export class TaskDesk {
 		private readonly options: DeskOptions,
 		private readonly agenda: Agenda,
 		private readonly artist: Artist,
-		private readonly surroundings: ExecutionSurroundings,
+		private readonly imageExists: ImageExists,
 		private readonly events: DeskEvents,
 	) {
 		this.#idle = options.runners;
@@ -123,16 +123,12 @@ export class TaskDesk {
 	}
 
 	#start(task: Task, atMs: number): void {
-		const execution = executeGraph(task.workflow, task.owner, task.overrides, this.surroundings);
+		const execution = executeGraph(task.workflow, task.owner, task.overrides, this.imageExists);
 		const wishes = wishesIn(execution.texts);
 		task.execution = execution;
 		task.startedAtMs = atMs;
 		if (task.outcome.kind === 'succeed') task.outcome = wishes.outcome ?? task.outcome;
-		if (execution.failure?.status === STATUS.denied) {
-			task.outcome = { kind: 'deny', errMsg: execution.failure.errMsg };
-		} else if (execution.failure !== undefined) {
-			task.outcome = { kind: 'fail', errMsg: execution.failure.errMsg };
-		}
+		if (execution.failure !== undefined) task.outcome = { kind: 'fail', errMsg: execution.failure };
 		switch (task.outcome.kind) {
 			case 'deny':
 				this.#end(task, atMs, STATUS.denied, task.outcome.errMsg);

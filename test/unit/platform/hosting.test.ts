@@ -1,5 +1,5 @@
 import { SAMPLE_WORKFLOWS, WorkflowRefused } from '../../platform';
-import { Client, sharedClient } from './client';
+import { sharedClient } from './client';
 
 const sample = SAMPLE_WORKFLOWS['text-to-image'];
 
@@ -34,11 +34,6 @@ describe('hosting', () => {
 		],
 		['an unknown model', withCheckpoint('my-own.safetensors'), /^unsupportedModel: .*my-own/],
 		[
-			'a private model that was never uploaded',
-			withCheckpoint('private/x.safetensors'),
-			/^missingAsset: .*private\/x/,
-		],
-		[
 			'a link to nothing',
 			{ ...sample, '9': { ...sample['9'], inputs: { images: ['99', 0] } } },
 			/^invalidGraph: Node 9 .*images/,
@@ -67,28 +62,5 @@ describe('hosting', () => {
 		const { apiKey } = platform.createOwner('taker');
 		const taken = platform.hostWorkflow(sample, { workflowId: 'text-to-image', apiKey });
 		await expect(taken).rejects.toMatchObject({ reason: 'idTaken' });
-	});
-
-	test('offers a private model only to its owner, and denies tasks of others that need it', async () => {
-		const { platform } = client();
-		const { apiKey } = platform.createOwner('painter');
-		const name = platform.addAsset('checkpoint', 'oil.safetensors', { apiKey });
-		const own = await platform.hostWorkflow(withCheckpoint(name), { apiKey });
-		expect(JSON.stringify(platform.parameterView(own.workflowId))).toContain(name);
-		expect(await reasonFor(withCheckpoint(name))).toMatch(/^missingAsset/);
-
-		const painter = new Client(platform, apiKey);
-		const allowed = await painter.submit({}, own.workflowId);
-		expect(await painter.finished(allowed.id)).toMatchObject({ status: 3 });
-
-		expect(JSON.stringify(platform.parameterView('text-to-image'))).not.toContain(name);
-		const denied = await client().submit({ '4': { inputs: { ckpt_name: name } } });
-		expect(denied.code).toBe(0);
-		expect(await client().finished(denied.id)).toMatchObject({
-			status: 5,
-			errMsg: expect.stringContaining('permission'),
-			files: {},
-			final_files: [],
-		});
 	});
 });
