@@ -45,14 +45,8 @@ export interface PollEntry {
 	atMs: number;
 	owner: string;
 	ids: string[];
-	/** The number of IDs that do not belong to a task of this owner. */
-	unknown: number;
 	/** The number of the owner's unfinished tasks at this moment. */
 	unfinished: number;
-	/** The number of those whose submit answer was sent whole; the caller can know no others. */
-	unfinishedKnown: number;
-	/** The number of those that this poll asked for. */
-	unfinishedAsked: number;
 }
 
 export interface UploadEntry {
@@ -113,11 +107,6 @@ export interface Books extends AgentRecords {
 
 const MAX_PATHS = 500;
 
-interface Unfinished {
-	all: number;
-	known: number;
-}
-
 /** What the keeper counts itself; tasks, chats, agents and the bridge have entries elsewhere. */
 type Counts = Omit<
 	Books,
@@ -163,7 +152,7 @@ export class BookKeeper {
 	#tasks: Task[] = [];
 	#firstTasks = new Map<string, Task>();
 	// A reset does not clear this, because the tasks go on.
-	readonly #unfinished = new Map<Owner, Unfinished>();
+	readonly #unfinished = new Map<Owner, number>();
 
 	readonly agents = new AgentBooks();
 
@@ -188,7 +177,7 @@ export class BookKeeper {
 
 	taskMade(task: Task): void {
 		this.#tasks.push(task);
-		this.#unfinishedOf(task.owner).all++;
+		this.#countUnfinished(task.owner, 1);
 		const { owner, workflow, prompt } = task;
 		const content = canonicalJson([owner.name, workflow.workflowId, prompt]);
 		const key = createHash('sha1').update(content).digest('base64');
@@ -198,30 +187,18 @@ export class BookKeeper {
 		else this.#firstTasks.set(key, task);
 	}
 
-	taskDelivered(task: Task): void {
-		task.delivered = true;
-		if (!isFinished(task)) this.#unfinishedOf(task.owner).known++;
-	}
-
 	taskFinished(task: Task): void {
-		const unfinished = this.#unfinishedOf(task.owner);
-		unfinished.all--;
-		if (task.delivered) unfinished.known--;
+		this.#countUnfinished(task.owner, -1);
 	}
 
-	/** Notes a poll. @param tasks the owner's tasks among the requested IDs */
-	poll(owner: Owner, ids: readonly string[], tasks: readonly Task[]): void {
-		const unfinished = this.#unfinishedOf(owner);
+	poll(owner: Owner, ids: readonly string[]): void {
 		const counts = this.#counts;
 		counts.maxIdsInPoll = Math.max(counts.maxIdsInPoll, ids.length);
 		counts.polls.push({
 			atMs: this.agenda.now(),
 			owner: owner.name,
 			ids: [...ids],
-			unknown: ids.length - tasks.length,
-			unfinished: unfinished.all,
-			unfinishedKnown: unfinished.known,
-			unfinishedAsked: tasks.filter((task) => !isFinished(task)).length,
+			unfinished: this.#unfinished.get(owner) ?? 0,
 		});
 	}
 
@@ -293,12 +270,8 @@ export class BookKeeper {
 		this.bridge.reset();
 	}
 
-	#unfinishedOf(owner: Owner): Unfinished {
-		const known = this.#unfinished.get(owner);
-		if (known !== undefined) return known;
-		const none = { all: 0, known: 0 };
-		this.#unfinished.set(owner, none);
-		return none;
+	#countUnfinished(owner: Owner, more: number): void {
+		this.#unfinished.set(owner, (this.#unfinished.get(owner) ?? 0) + more);
 	}
 }
 

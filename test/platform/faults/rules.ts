@@ -42,12 +42,11 @@ export const FAULTS = {
 	failTask: { phase: 'task', targets: ['submit'] },
 	denyTask: { phase: 'task', targets: ['submit'] },
 	stuckTask: { phase: 'task', targets: ['submit'] },
-	missingPromptToken: { phase: 'answer', targets: ['submit'] },
 	numbersAsStrings: { phase: 'answer', targets: [...CALLS, 'socket'] },
 	filesNull: { phase: 'answer', targets: ['info', 'socket'] },
 	missingIds: { phase: 'answer', targets: ['info'] },
-	unknownStatus: { phase: 'answer', targets: ['submit', 'info', 'socket'] },
-	noProgress: { phase: 'answer', targets: ['submit', 'info', 'socket'] },
+	unknownStatus: { phase: 'answer', targets: ['info', 'socket'] },
+	noProgress: { phase: 'answer', targets: ['info', 'socket'] },
 	expiredLink: { phase: 'answer', targets: ['info', 'socket', 'file', 'media'] },
 	tokenExpired: { phase: 'answer', targets: ['invoke', 'media'] },
 	sessionGone: { phase: 'answer', targets: ['invoke'] },
@@ -55,8 +54,6 @@ export const FAULTS = {
 	truncatedJson: { phase: 'delivery', targets: CALLS },
 	deepInfo: { phase: 'delivery', targets: ['info'] },
 	fileReset: { phase: 'delivery', targets: ['file'] },
-	fileWrongType: { phase: 'delivery', targets: ['file'] },
-	fileEmpty: { phase: 'delivery', targets: ['file'] },
 	slowBody: { phase: 'pace', targets: HTTP },
 	socketDrop: { phase: 'socket', targets: SOCKETS },
 	socketSilent: { phase: 'socket', targets: SOCKETS },
@@ -140,8 +137,6 @@ export function leavesUnclear({ kind }: FaultRule): boolean {
 
 export function phaseOf(rule: FaultRule, target: FaultTarget): FaultPhase {
 	if (rule.afterWork === true && FAULTS[rule.kind].phase === 'before') return 'delivery';
-	// A fault that alters an answer changes the task itself if a task is being created.
-	if (target === 'submit' && (rule.kind === 'noProgress' || rule.kind === 'unknownStatus')) return 'task';
 	if (target === 'file' && rule.kind === 'expiredLink') return 'before';
 	return FAULTS[rule.kind].phase;
 }

@@ -23,8 +23,6 @@ const EXPIRED = xmlAnswer(403, 'AccessDenied', 'Request has expired.');
 const BAD_SIGNATURE = xmlAnswer(403, 'SignatureDoesNotMatch', 'The signature does not match the request.');
 const NO_FILE = xmlAnswer(404, 'NoSuchKey', 'The file does not exist.');
 
-const WRONG_TYPE = '<html><body>Please sign in to this network.</body></html>\n';
-
 function findImage(parts: Parts, path: string): ImageRecipe | undefined {
 	const [, , taskId = '', nodeId = '', name = ''] = path.split('/');
 	const output = parts.desk.find(taskId)?.execution?.outputs.find((entry) => entry.nodeId === nodeId);
@@ -102,12 +100,6 @@ async function answerFile(parts: Parts, request: FastifyRequest, reply: FastifyR
 	if (problem !== undefined) return deliver(reply, problem === 'expired' ? EXPIRED : BAD_SIGNATURE);
 	const recipe = findImage(parts, path);
 	if (recipe === undefined) return deliver(reply, NO_FILE);
-	if (faults.some(({ kind }) => kind === 'fileEmpty')) {
-		return reply.header('content-type', 'image/png').send(Buffer.alloc(0));
-	}
-	if (faults.some(({ kind }) => kind === 'fileWrongType')) {
-		return reply.header('content-type', 'text/html; charset=utf-8').send(WRONG_TYPE);
-	}
 	const content = paddedPng(await parts.artist.image(recipe), parts.fileBytes);
 	const sinceMs = parts.agenda.now();
 	return sendFile(reply, content, faults, parts.fileLine, () => {

@@ -15,10 +15,6 @@ export function orderedOutcome(faults: readonly Fault[]): Outcome | undefined {
 			return { kind: 'deny', errMsg: fault.rule.msg ?? 'Insufficient permission' };
 		case 'stuckTask':
 			return { kind: 'stick' };
-		case 'noProgress':
-			return { kind: 'stall' };
-		case 'unknownStatus':
-			return { kind: 'unknown', status: fault.rule.status ?? 7 };
 		default:
 			return undefined;
 	}
@@ -67,15 +63,7 @@ function numbersAsStrings(value: unknown): unknown {
 
 /** Applies the faults that concern values to the data of an answer or message. */
 export function spoilData(data: unknown, faults: readonly Fault[]): unknown {
-	let spoilt = data;
-	for (const { kind } of faults) {
-		if (kind === 'numbersAsStrings') spoilt = numbersAsStrings(spoilt);
-		if (kind === 'missingPromptToken' && isRecord(spoilt)) {
-			const { prompt_token: _token, ...rest } = spoilt;
-			spoilt = rest;
-		}
-	}
-	return spoilt;
+	return faults.some(({ kind }) => kind === 'numbersAsStrings') ? numbersAsStrings(data) : data;
 }
 
 export function spoilEnvelope({ code, msg, data }: Envelope, faults: readonly Fault[]): unknown {

@@ -54,7 +54,7 @@ function submit(parts: Parts, { owner, request, faults }: Visit): WorkDone {
 	return {
 		envelope: success({ prompt_id: task.id, prompt_token: task.token }),
 		delivered: () => {
-			parts.books.taskDelivered(task);
+			task.delivered = true;
 		},
 	};
 }
@@ -80,7 +80,7 @@ function info(parts: Parts, { owner, request, faults }: Visit): Envelope {
 		const task = parts.desk.find(id);
 		if (task?.owner === owner) tasks.push(task);
 	}
-	parts.books.poll(owner, ids, tasks);
+	parts.books.poll(owner, ids);
 	const seconds = linkSeconds(period, faults);
 	const items = withoutSome(tasks, faults).map((task) =>
 		spoilInfo(taskInfo(task, parts.desk, parts.links, parts.agenda, seconds), faults),

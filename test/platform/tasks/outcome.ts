@@ -3,12 +3,8 @@ export type Outcome =
 	| { readonly kind: 'succeed' }
 	| { readonly kind: 'fail'; readonly errMsg: string }
 	| { readonly kind: 'deny'; readonly errMsg: string }
-	/** The task is generating forever, at 0. */
-	| { readonly kind: 'stall' }
 	/** The task is generating forever, at 99. */
-	| { readonly kind: 'stick' }
-	/** The task stays in a state that the interface does not name. */
-	| { readonly kind: 'unknown'; readonly status: number };
+	| { readonly kind: 'stick' };
 
 export interface Wishes {
 	readonly outcome?: Outcome;

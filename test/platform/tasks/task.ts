@@ -50,7 +50,6 @@ function shareDone(task: Task, atMs: number): number {
 export function progressOf(task: Task, atMs: number): number {
 	if (task.status === STATUS.succeeded) return 100;
 	if (task.status === STATUS.queued || task.status === STATUS.denied) return 0;
-	if (task.outcome.kind === 'stall' || task.outcome.kind === 'unknown') return 0;
 	// A task that will fail breaks off halfway, where its progress stays.
 	const end = task.outcome.kind === 'fail' ? 50 : 99;
 	return Math.min(end, Math.floor(shareDone(task, atMs) * (end + 1)));
@@ -58,10 +57,10 @@ export function progressOf(task: Task, atMs: number): number {
 
 /** The outputs whose images exist. */
 export function outputsReady(task: Task, atMs: number): readonly TaskOutput[] {
-	const { execution, status, outcome } = task;
+	const { execution, status } = task;
 	if (execution === undefined) return [];
 	if (status === STATUS.succeeded) return execution.outputs;
-	if (status !== STATUS.generating || outcome.kind === 'stall') return [];
+	if (status !== STATUS.generating) return [];
 	const steps = shareDone(task, atMs) * execution.steps;
 	return execution.outputs.filter(({ afterSteps }) => afterSteps < execution.steps && afterSteps <= steps);
 }

@@ -129,22 +129,8 @@ export class TaskDesk {
 		task.startedAtMs = atMs;
 		if (task.outcome.kind === 'succeed') task.outcome = wishes.outcome ?? task.outcome;
 		if (execution.failure !== undefined) task.outcome = { kind: 'fail', errMsg: execution.failure };
-		switch (task.outcome.kind) {
-			case 'deny':
-				this.#end(task, atMs, STATUS.denied, task.outcome.errMsg);
-				return;
-			// These two never end, so they occupy no runner, and the other tasks go on.
-			case 'stall':
-				task.status = STATUS.generating;
-				this.events.changed();
-				return;
-			case 'unknown':
-				task.status = task.outcome.status;
-				this.events.changed();
-				return;
-			default:
-				this.#run(task, atMs, wishes.runMs ?? this.options.taskMs ?? execution.steps * STEP_MS);
-		}
+		if (task.outcome.kind === 'deny') this.#end(task, atMs, STATUS.denied, task.outcome.errMsg);
+		else this.#run(task, atMs, wishes.runMs ?? this.options.taskMs ?? execution.steps * STEP_MS);
 	}
 
 	#run(task: Task, atMs: number, runMs: number): void {

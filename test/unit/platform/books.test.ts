@@ -21,16 +21,14 @@ test('the books count duplicates, but not those of a failed task', async () => {
 test('the books record for each poll how many tasks were unfinished', async () => {
 	await withPlatform({ runners: 1, taskMs: 10_000 }, async (client, platform) => {
 		const other = new Client(platform, platform.createOwner('other').apiKey);
-		const ids: string[] = [];
-		for (let seed = 0; seed < 3; seed++) ids.push((await client.submit({ '3': { inputs: { seed } } })).id);
-		platform.faults.add({ on: 'submit', kind: 'resetAfter', times: 1 });
-		await expect(client.submit()).rejects.toThrow();
-		await client.infos([ids[0] ?? '', ids[1] ?? '', 'unknown']);
+		const { id } = await client.submit();
+		await client.submitText('another');
+		await client.infos([id, 'unknown', 'unknown as well']);
 		await other.infos([]);
 		expect(platform.books()).toMatchObject({
 			polls: [
-				{ owner: 'default', unfinished: 4, unfinishedKnown: 3, unfinishedAsked: 2, unknown: 1 },
-				{ owner: 'other', unfinished: 0, unfinishedKnown: 0, unfinishedAsked: 0 },
+				{ owner: 'default', unfinished: 2 },
+				{ owner: 'other', unfinished: 0 },
 			],
 			maxIdsInPoll: 3,
 		});
