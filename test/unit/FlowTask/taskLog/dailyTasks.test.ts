@@ -208,7 +208,7 @@ describe('simultaneous runs', () => {
 
 	test('of one process do not exceed the limit, and those of another see their rows while they continue', async () => {
 		const processes = [new DayCounts(), new DayCounts()];
-		const both = Array.from({ length: 60 }, (_, run) => new Run(20, {}, processes[run % 2]!));
+		const both = Array.from({ length: 60 }, (_, run) => new Run(20, {}, processes[run % 2]));
 		expect(await madeBy(both.filter((_, run) => run % 2 === 0))).toBe(20);
 		// Rows are written soon after a task is created, not only at the end of its run.
 		await clock.advance(5_000);
