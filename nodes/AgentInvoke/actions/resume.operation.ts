@@ -131,7 +131,7 @@ function inAsked(path: string): string {
 function readAnswer(form: ItemForm): Result<Said> {
 	const interrupt = readInterruptId(form);
 	if (!interrupt.ok) return interrupt;
-	const reason = form.text('declineReason', 'Reason', false);
+	const reason = form.text('declineReason', 'Reason');
 	if (!reason.ok) return reason;
 	const given = form.value('decision');
 	// A missing decision must not count as an answer, because the agent may act on an answer that no one gave.
