@@ -235,6 +235,12 @@ describe('several frames in one execution', () => {
 		);
 	});
 
+	test('are named in the log if another branch than the last got their items', async () => {
+		const { trigger } = await three([work('split'), { name: 'Between', type: 'harness.noOp' }]);
+		const said = 'no reply to 1 frame(s): "Between" ran last and has no item for them';
+		await until(() => lines(trigger).includes(said), said);
+	});
+
 	test('are answered by all outputs of the last node', async () => {
 		const { ids } = await three([work('split')]);
 		await until(() => replies().length === 4);

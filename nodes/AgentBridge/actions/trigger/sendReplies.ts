@@ -60,6 +60,7 @@ export class ReplySender {
 			batch.length,
 		);
 		const failed = new Map<string, Set<IncomingFrame>>();
+		const unanswered = new Set(batch);
 		let unpaired = 0;
 		for (const [index, { json }] of items.entries()) {
 			const received = batch[frames[index] ?? -1];
@@ -67,6 +68,7 @@ export class ReplySender {
 				unpaired++;
 				continue;
 			}
+			unanswered.delete(received);
 			const text = composeReply(settings, json, received, this.redact);
 			if (text.ok) this.outbox.send(text.value, nameOf(received));
 			else failed.set(text.failure, (failed.get(text.failure) ?? new Set()).add(received));
@@ -74,10 +76,16 @@ export class ReplySender {
 		for (const [why, those] of failed) this.refuse([...those], why);
 		if (unpaired > 0) {
 			this.log('warn', `${unpaired} item(s) of "${lastNodeExecuted}" were not sent: ${NOT_PAIRED}`);
+		} else if (unanswered.size > 0) {
+			this.refuse([...unanswered], `"${lastNodeExecuted}" ran last and ${NO_ITEM}`, 'info');
 		}
 	}
 
-	private refuse(batch: readonly IncomingFrame[], why: string, level: 'debug' | 'warn' = 'warn'): void {
+	private refuse(
+		batch: readonly IncomingFrame[],
+		why: string,
+		level: 'debug' | 'info' | 'warn' = 'warn',
+	): void {
 		const text = `no reply to ${batch.length} frame(s): ${why}${listNames(batch.map(nameOf))}`;
 		this.log(level, this.redact(text));
 	}
@@ -87,6 +95,8 @@ const NO_OUTPUT =
 	"n8n did not hand over the output of the workflow, as is usual in queue mode. Send the reply with an 'Agent Bridge' node and its option \"Use the Trigger's Connection\"";
 const NOT_PAIRED =
 	"n8n cannot tell which frames the items answer. Keep the items paired in the workflow, or set 'Max Frames per Execution' to 1";
+const NO_ITEM =
+	'has no item for them. If other branches of the workflow should answer, too, have all of them end in one node';
 
 /** Why an execution has no reply, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {
