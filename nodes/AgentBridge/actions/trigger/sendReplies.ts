@@ -2,7 +2,7 @@ import type { IRun } from 'n8n-workflow';
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import type { Redact } from '../../../shared/text/redact';
-import { assignFrames, lastItems } from '../../reply/pairedItems';
+import { lastItems } from '../../reply/pairedItems';
 import type { Outbox } from '../../connection/outbox';
 import { composeReply, type ReplySettings } from '../../reply/replyTemplate';
 import { readHandedOver } from '../triggerConnection';
@@ -54,16 +54,12 @@ export class ReplySender {
 			this.refuse(batch, 'no node follows the trigger', 'debug');
 			return;
 		}
-		const items = lastItems(runData, lastNodeExecuted, this.nodeName);
-		const frames = assignFrames(
-			items.map(({ origin }) => origin),
-			batch.length,
-		);
 		const failed = new Map<string, Set<IncomingFrame>>();
 		const unanswered = new Set(batch);
 		let unpaired = 0;
-		for (const [index, { json }] of items.entries()) {
-			const received = batch[frames[index] ?? -1];
+		for (const { json, origin } of lastItems(runData, lastNodeExecuted, this.nodeName)) {
+			// The position proves nothing: after an aggregation, items may be in another order than the frames.
+			const received = batch[batch.length === 1 ? 0 : (origin ?? -1)];
 			if (!received) {
 				unpaired++;
 				continue;
