@@ -109,21 +109,25 @@ export function shortId(id: string): string {
 	return id.length <= LONGEST_ID_CHARS ? id : sha256(id, 'hex');
 }
 
-/** Remembers the newest `limit` IDs, so that memory stays bounded however long a trigger lives. */
+/**
+ * Remembers the newest `limit` IDs with the lengths of their frames, so that memory stays bounded however long a trigger
+ * lives.
+ */
 export class RecentIds {
-	private readonly ids = new Set<string>();
+	private readonly ids = new Map<string, number>();
 
 	constructor(private readonly limit: number) {}
 
-	has(id: string): boolean {
-		return this.ids.has(shortId(id));
+	/** The length of the frame that had the ID; `undefined` if none had. */
+	charsOf(id: string): number | undefined {
+		return this.ids.get(shortId(id));
 	}
 
-	add(id: string): void {
+	add(id: string, chars: number): void {
 		// An ID that arrives again becomes the newest one.
 		this.remove(id);
-		this.ids.add(shortId(id));
-		const [oldest] = this.ids;
+		this.ids.set(shortId(id), chars);
+		const [oldest] = this.ids.keys();
 		if (this.ids.size > this.limit && oldest !== undefined) this.ids.delete(oldest);
 	}
 

@@ -1,6 +1,6 @@
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Socket, SocketEnd } from '../../shared/http/webSocket';
-import { explainEnd, TOKEN_REFUSED_CODE, whyEnded, type Bridge, type Served } from './failures';
+import { explainEnd, TOKEN_REFUSED_CODE, whyEnded, type Bridge, type Peer, type Served } from './failures';
 import { belongs, nameAt, readIncoming, type ReplyRule } from '../frames';
 import { Question } from './question';
 
@@ -12,8 +12,8 @@ const RECONNECT_MS = 1_000;
 const LATE_MS = 1_000;
 /** How long the platform may take to answer a close, which it does once it has received everything sent before. */
 const CLOSE_CONFIRM_MS = 15_000;
-/** How long after the token a platform that reads it from a frame may refuse it, before this side closes. */
-const TOKEN_REFUSAL_MS = 1_000;
+/** How long after the token a platform may refuse the connection by closing it, before this side closes. */
+const REFUSAL_MS: Readonly<Record<Peer['tokenIn'], number>> = { frame: 1_000, handshake: 200, nothing: 200 };
 
 /** The codes of a close in order: with 1005 there is none in the frame. */
 const NORMAL_CODES: ReadonlySet<number> = new Set([1000, 1005]);
@@ -110,15 +110,17 @@ export class RequestSession {
 		if (isTest && this.link?.question) {
 			await clock.sleep(LATE_MS, AbortSignal.any([this.link.socket.over, this.signal]));
 		}
-		if (this.link && this.sentOver.size > 0 && peer.tokenIn === 'frame') {
-			// Once this side closes, the close of a platform that refuses the token would be taken for the answer to it.
+		const hasSent = this.sentOver.size > 0;
+		if (this.link && hasSent) {
+			// Once this side closes, the close of a platform that refuses the connection would be taken for the answer to it.
 			const { socket, openedAtMs } = this.link;
-			const leftMs = openedAtMs + TOKEN_REFUSAL_MS - clock.now();
+			const leftMs = openedAtMs + REFUSAL_MS[peer.tokenIn] - clock.now();
 			if (leftMs > 0) await clock.sleep(leftMs, AbortSignal.any([socket.over, this.signal]));
 		}
 		const { link } = this;
 		if (!link) return;
-		const end = await link.socket.close(undefined, this.signal.aborted ? undefined : CLOSE_CONFIRM_MS);
+		const isAwaited = hasSent && !this.signal.aborted;
+		const end = await link.socket.close(undefined, isAwaited ? CLOSE_CONFIRM_MS : undefined);
 		if (!NORMAL_CODES.has(end.code)) this.lose(link, end);
 	}
 

@@ -22,23 +22,6 @@ export function lastItems(runData: IRunData, lastNode: string, trigger: string) 
 	);
 }
 
-/**
- * Finds the frame that each item replies to: the only frame, or the frame that the item is paired with. If n8n does
- * not know the pair (after an aggregation, or a Code node that sets none), the position decides, but only if there is
- * one item for each frame and no known pair contradicts that.
- * @returns the position of the frame for each item; `undefined` if it is unknown
- */
-export function assignFrames(
-	origins: ReadonlyArray<number | undefined>,
-	frameCount: number,
-): Array<number | undefined> {
-	if (frameCount === 1) return origins.map(() => 0);
-	const isByPosition =
-		origins.length === frameCount &&
-		origins.every((origin, position) => origin === undefined || origin === position);
-	return origins.map((origin, position) => origin ?? (isByPosition ? position : undefined));
-}
-
 /** Follows the pairs back to the trigger. Iterative, because a node in a loop may have thousands of runs. */
 function originOf(runData: IRunData, from: ItemPosition, trigger: string): number | undefined {
 	const open: ItemPosition[] = [from];

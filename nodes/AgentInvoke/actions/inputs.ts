@@ -1,8 +1,7 @@
 import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
-import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
-import { refuseRounded } from '../../shared/form/pastedJson';
-import { textOrJson } from '../../shared/text/textOf';
+import { failInput, type Result } from '../../shared/errors/failure';
+import { readKey, readText } from '../../shared/form/itemKey';
 
 export const streamField: INodeProperties = {
 	displayName: 'Stream',
@@ -30,9 +29,9 @@ export class ItemForm {
 		return this.context.getNodeParameter(name, this.itemIndex, '', { rawExpressions: true });
 	}
 
-	/** @param isKey whether the text is a key or an ID, and not words for the agent */
-	text(name: string, label: string, isKey = true): Result<string> {
-		return readText(this.value(name, ''), label, isKey);
+	/** Reads words for the agent, or an ID that it gave. */
+	text(name: string, label: string): Result<string> {
+		return readText(label, this.value(name, ''));
 	}
 
 	/**
@@ -40,25 +39,15 @@ export class ItemForm {
 	 * counts as empty.
 	 */
 	textOrChat(name: string, label: string, ofChat: 'chatInput' | 'sessionId'): Result<string> {
-		const isKey = ofChat === 'sessionId';
-		if (this.entered(name) !== '') return this.text(name, label, isKey);
-		return readText(this.context.getInputData()[this.itemIndex]?.json[ofChat], label, isKey);
+		const entered = this.entered(name);
+		const ofItem = this.context.getInputData()[this.itemIndex]?.json[ofChat];
+		const value = entered === '' ? ofItem : this.value(name, '');
+		return ofChat === 'sessionId' ? readKey(label, value, entered) : readText(label, value);
 	}
 
-	/** Reads a text field that must not be blank. */
+	/** Reads a key, which must not be blank. */
 	filled(name: string, label: string, advice: string): Result<string> {
-		const text = this.text(name, label);
+		const text = readKey(label, this.value(name, ''), this.entered(name));
 		return text.ok && !text.value.trim() ? failInput(`'${label}' is empty for this item`, advice) : text;
 	}
-}
-
-function readText(value: unknown, label: string, isKey: boolean): Result<string> {
-	// A rounded ID or key would name another conversation.
-	const rounded = refuseRounded(label, value);
-	if (rounded) return fail(rounded);
-	const text = textOrJson(value);
-	// An empty object or array is not a key: all such items would share a session.
-	if (isKey && typeof value === 'object' && (text === '{}' || text === '[]')) return ok('');
-	if (text !== undefined) return ok(text);
-	return failInput(`'${label}' is nested too deeply`, 'Pass text. Nothing was sent for this item.');
 }

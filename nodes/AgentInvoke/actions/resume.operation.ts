@@ -9,7 +9,7 @@ import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import { isBlank, textOf } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
 import { streamField, type ItemForm } from './inputs';
-import { readTurns, type Said } from './itemTurn';
+import { readTurns, type ReadTurn, type Said } from './itemTurn';
 import { RESUME_OPTIONS, TURN_OPTIONS } from './options';
 import { inAgentRun } from './run';
 import { takeTurns } from './runItems';
@@ -92,11 +92,33 @@ export const resume: Operation = {
 	async execute(context) {
 		return await inAgentRun(
 			context,
-			async (run) => await takeTurns(context, run, readTurns(context, run, readAnswer)),
+			async (run) => await takeTurns(context, run, onceEach(readTurns(context, run, readAnswer))),
 			readResumed,
 		);
 	},
 };
+
+/**
+ * Refuses items that answer the interrupt of an earlier item: the agent could act twice. With an idempotency key, that
+ * says which answers are one.
+ */
+function onceEach(read: ReadonlyArray<Result<ReadTurn>>): Array<Result<ReadTurn>> {
+	const firstRows = new Map<string, number>();
+	return read.map((item, row) => {
+		if (!item.ok || item.value.said.kind !== 'results' || item.value.idempotencyKey !== undefined)
+			return item;
+		const { session, said } = item.value;
+		const asked = said.results.map(({ interruptId, tool }) => [interruptId, tool]);
+		const name = JSON.stringify([session, asked]);
+		const firstRow = firstRows.get(name) ?? row;
+		firstRows.set(name, firstRow);
+		if (firstRow === row) return item;
+		return failInput(
+			`This item answers the same interrupt as row ${firstRow + 1} of the input`,
+			"The agent could act twice on it. Pass each interrupt on once, e.g. with a 'Remove Duplicates' node. Nothing was sent for this item.",
+		);
+	});
+}
 
 function readResumed(form: ItemForm): Result<SessionChoice> {
 	const id = form.filled('resumeSessionId', 'Session ID', useEarlier('session.id'));
@@ -131,7 +153,7 @@ function inAsked(path: string): string {
 function readAnswer(form: ItemForm): Result<Said> {
 	const interrupt = readInterruptId(form);
 	if (!interrupt.ok) return interrupt;
-	const reason = form.text('declineReason', 'Reason', false);
+	const reason = form.text('declineReason', 'Reason');
 	if (!reason.ok) return reason;
 	const given = form.value('decision');
 	// A missing decision must not count as an answer, because the agent may act on an answer that no one gave.

@@ -65,10 +65,11 @@ export function busyOutcome({ why, status }: WireFailure, headers: Headers): Fai
 export function ofForeign(reply: Reply, { kind, why, expected }: WireFailure): FailedOutcome {
 	const outcome = ofWrite(classify(reply));
 	if (outcome.kind === 'redirected') return outcome;
-	const isJson = kind === 'notAnAnswer' && parseJson(reply.text) !== undefined;
+	const answer = { kind: 'unclear', status: reply.status, retryAfter: reply.headers['retry-after'] } as const;
+	const isJson = parseJson(reply.text) !== undefined;
+	if (isJson && kind === 'notAnAnswer') return { ...answer, text: `${why}. ${expected}` };
 	const words = 'text' in outcome ? outcome.text : 'an answer without the fields of an agent';
-	const retryAfter = reply.headers['retry-after'];
-	return { kind: 'unclear', status: reply.status, retryAfter, text: isJson ? `${why}. ${expected}` : words };
+	return { ...answer, text: isJson && why === '' ? NO_REASON : words };
 }
 
 const NAMES_SESSION = /\b(?:session|conversation|thread)/i;

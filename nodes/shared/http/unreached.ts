@@ -22,11 +22,12 @@ export function explainUnreached(code: string, host: string, scheme: 'http' | 'w
 	const reason = isRejected ? 'its certificate was rejected' : REASONS[code];
 	const why = reason === undefined ? '' : `: ${reason}`;
 	const message = `${host} could not be reached${why}${code && ` (${code})`}`;
-	const withoutTls = `If this is the platform, enter its base URL in the credential with ${scheme}:// instead of ${scheme}s://`;
+	const field = scheme === 'ws' ? "'WebSocket Base URL'" : "'Base URL'";
+	const withoutTls = `If this is the platform, enter its address as ${field} in the credential with ${scheme}:// instead of ${scheme}s://`;
 	if (code === 'EPROTO') return { message, advice: withoutTls };
 	const advice = isRejected
-		? "Check the base URL in the credential, or have the platform's certificate replaced"
-		: 'Check the base URL in the credential, and that this n8n can reach it';
+		? `Check ${field} in the credential, or have the platform's certificate replaced`
+		: `Check ${field} in the credential, and that this n8n can reach it`;
 	return { message, advice };
 }
 

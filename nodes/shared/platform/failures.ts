@@ -53,7 +53,7 @@ export function explainUnsent(
 		return {
 			kind: 'credential',
 			message: `The base URL redirects to another address, so the node did not ${purpose}`,
-			advice: `The address answered with a redirect (HTTP ${status}) to ${quote(redact, originOf(location))}. The key is never sent to another address. If the redirect leads to your platform, enter its address as Base URL in the credential.`,
+			advice: `The address answered with a redirect (HTTP ${status}) to ${quote(redact, originOf(location))}. The key is never sent to another address. If the redirect leads to your platform, enter its address as 'Base URL' in the credential.`,
 			details: { httpStatus: status },
 		};
 	}

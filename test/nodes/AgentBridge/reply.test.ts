@@ -50,6 +50,8 @@ class Work implements INodeType {
 				return [items.flatMap((item) => [item, item])];
 			case 'one of all':
 				return [[{ json: { frame: { text: 'all' } }, pairedItem: items.map((_, item) => ({ item })) }]];
+			case 'scatter':
+				return [['c', 'b', 'a'].map((text) => ({ json: { frame: { text } } }))];
 			case 'forget':
 				// One item fewer than the input has, or n8n itself would pair them by position.
 				return [items.slice(1).map(({ json }) => ({ json }))];
@@ -233,6 +235,20 @@ describe('several frames in one execution', () => {
 		expect(replies().filter(({ text }) => text !== 'Re: first')).toEqual(
 			expected.map((text) => ({ type: 'message', text: `Re: ${text}`, reply_to: idOf(text) })),
 		);
+	});
+
+	test('get no reply by position, because items that were aggregated may be in another order', async () => {
+		const scatter = { name: 'Scatter', type: 'harness.work', parameters: { how: 'scatter' } };
+		const { trigger, ids } = await three([work('one of all'), scatter]);
+		const said = '3 item(s) of "Scatter" were not sent: n8n cannot tell';
+		await until(() => lines(trigger).includes(said), said);
+		expect(replies().filter(({ reply_to }) => ids.includes(String(reply_to)))).toEqual([]);
+	});
+
+	test('are named in the log if another branch than the last got their items', async () => {
+		const { trigger } = await three([work('split'), { name: 'Between', type: 'harness.noOp' }]);
+		const said = 'no reply to 1 frame(s): "Between" ran last and has no item for them';
+		await until(() => lines(trigger).includes(said), said);
 	});
 
 	test('are answered by all outputs of the last node', async () => {

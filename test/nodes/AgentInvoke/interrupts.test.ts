@@ -2,7 +2,7 @@ import type { INodeParameters } from 'n8n-workflow';
 
 import { NODE_NAME, to, toolOf, type HarnessRun } from '../harness';
 import { RETRY, sayings, sharedStage } from '../harness/stage';
-import { openAgentStage } from './agent.fixture';
+import { CONTINUE, openAgentStage } from './agent.fixture';
 
 const stage = sharedStage(openAgentStage);
 
@@ -27,6 +27,21 @@ test('sends the reason for a decline', async () => {
 	expect(stage.platform.books().invocations.at(-1)?.interruptAnswered).toMatchObject({
 		result: { declined: true, reason: 'not approved' },
 	});
+});
+
+test('of two items that answer the same interrupt, only the first is sent', async () => {
+	const tool = await stage.run(sayings('[tool: refund {}]'));
+	const items = [{ json: interruptOf(tool) }, { json: interruptOf(tool) }];
+	const parameters = { operation: 'resume', result: 'approved' };
+	const ended = await stage.run(items, parameters);
+	expect(ended.error?.message).toBe('This item answers the same interrupt as row 1 of the input');
+	expect(stage.platform.books().invocations).toHaveLength(1);
+	const continued = await stage.run(items, parameters, CONTINUE);
+	expect(continued.jsons()).toMatchObject([
+		{ answer: expect.stringContaining('approved') },
+		{ error: 'This item answers the same interrupt as row 1 of the input' },
+	]);
+	expect(stage.platform.books().invocations).toHaveLength(2);
 });
 
 test.each([

@@ -87,6 +87,8 @@ test.each([
 	"={{ new Date('x') }}",
 	'={{ [] }}',
 	'={{ ({}) }}',
+	'={{ [$json.missing] }}',
+	'=customer-{{ $json.missing }}',
 ])('the key %s counts as none, so each item gets a new session', async (sessionKey) => {
 	const run = await stage.run([said('a'), said('b')], { sessionMode: 'mapped', sessionKey });
 	expect(new Set(idsOf(run)).size).toBe(2);
@@ -94,6 +96,21 @@ test.each([
 	expect(run.hints()).toEqual([expect.stringContaining('no session key')]);
 	expect(stage.tables.operations).toEqual([]);
 });
+
+test.each(['=customer-{{ $json.key }}', "={{ '' + $json.missing }}", '={{ [$json.missing, $json.say] }}'])(
+	'two persons never share the key %s, whose value is missing: it is refused, and nothing is sent',
+	async (sessionKey) => {
+		const persons = [said({ id: 1 }, 'hi'), said({ id: 2 }, 'hi')];
+		for (const operation of ['invoke', 'forgetSession']) {
+			const parameters = { operation, sessionMode: 'mapped', sessionKey, forgetKey: sessionKey };
+			const run = await stage.run(persons, parameters, CONTINUE);
+			expect(run.jsons().map(({ error }) => error)).toEqual(
+				persons.map(() => expect.stringContaining('stands where a value should be')),
+			);
+		}
+		expect(stage.platform.books().invocations).toEqual([]);
+	},
+);
 
 test('keys that look like expressions, contain unusual characters or share their beginning are never confused', async () => {
 	const keys = [

@@ -109,6 +109,17 @@ describe('an idempotency key', () => {
 		expect(made()).toBe(1);
 	});
 
+	test.each([
+		['=order-{{ $json.id }}', "'Idempotency Key' is empty"],
+		["={{ 'order-' + $json.id }}", `'Idempotency Key' is "order-null"`],
+	])('%s without the value makes the node send nothing for its item', async (idempotencyKey, said) => {
+		const items = [{ json: { id: null, prompt: 'x' } }, order('good')];
+		const done = await run(items, { idempotencyKey }, CONTINUE);
+		expect(done.jsons(1)[0]?.error).toContain(said);
+		expect(done.items()).toHaveLength(1);
+		expect(made()).toBe(1);
+	});
+
 	test.each(['', ' ', null])('that is %j makes the node send nothing for its item', async (id) => {
 		const options = { idempotencyKey: '={{ $json.id }}' };
 		const done = await run([{ json: { id, prompt: 'x' } }, order('good')], options, CONTINUE);

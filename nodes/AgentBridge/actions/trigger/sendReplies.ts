@@ -2,7 +2,7 @@ import type { IRun } from 'n8n-workflow';
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
 import type { Redact } from '../../../shared/text/redact';
-import { assignFrames, lastItems } from '../../reply/pairedItems';
+import { lastItems } from '../../reply/pairedItems';
 import type { Outbox } from '../../connection/outbox';
 import { composeReply, type ReplySettings } from '../../reply/replyTemplate';
 import { readHandedOver } from '../triggerConnection';
@@ -54,19 +54,17 @@ export class ReplySender {
 			this.refuse(batch, 'no node follows the trigger', 'debug');
 			return;
 		}
-		const items = lastItems(runData, lastNodeExecuted, this.nodeName);
-		const frames = assignFrames(
-			items.map(({ origin }) => origin),
-			batch.length,
-		);
 		const failed = new Map<string, Set<IncomingFrame>>();
+		const unanswered = new Set(batch);
 		let unpaired = 0;
-		for (const [index, { json }] of items.entries()) {
-			const received = batch[frames[index] ?? -1];
+		for (const { json, origin } of lastItems(runData, lastNodeExecuted, this.nodeName)) {
+			// The position proves nothing: after an aggregation, items may be in another order than the frames.
+			const received = batch[batch.length === 1 ? 0 : (origin ?? -1)];
 			if (!received) {
 				unpaired++;
 				continue;
 			}
+			unanswered.delete(received);
 			const text = composeReply(settings, json, received, this.redact);
 			if (text.ok) this.outbox.send(text.value, nameOf(received));
 			else failed.set(text.failure, (failed.get(text.failure) ?? new Set()).add(received));
@@ -74,10 +72,16 @@ export class ReplySender {
 		for (const [why, those] of failed) this.refuse([...those], why);
 		if (unpaired > 0) {
 			this.log('warn', `${unpaired} item(s) of "${lastNodeExecuted}" were not sent: ${NOT_PAIRED}`);
+		} else if (unanswered.size > 0) {
+			this.refuse([...unanswered], `"${lastNodeExecuted}" ran last and ${NO_ITEM}`, 'info');
 		}
 	}
 
-	private refuse(batch: readonly IncomingFrame[], why: string, level: 'debug' | 'warn' = 'warn'): void {
+	private refuse(
+		batch: readonly IncomingFrame[],
+		why: string,
+		level: 'debug' | 'info' | 'warn' = 'warn',
+	): void {
 		const text = `no reply to ${batch.length} frame(s): ${why}${listNames(batch.map(nameOf))}`;
 		this.log(level, this.redact(text));
 	}
@@ -87,6 +91,8 @@ const NO_OUTPUT =
 	"n8n did not hand over the output of the workflow, as is usual in queue mode. Send the reply with an 'Agent Bridge' node and its option \"Use the Trigger's Connection\"";
 const NOT_PAIRED =
 	"n8n cannot tell which frames the items answer. Keep the items paired in the workflow, or set 'Max Frames per Execution' to 1";
+const NO_ITEM =
+	'has no item for them. If other branches of the workflow should answer, too, have all of them end in one node';
 
 /** Why an execution has no reply, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {

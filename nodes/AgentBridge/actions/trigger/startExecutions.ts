@@ -25,6 +25,9 @@ const MAX_QUEUED_CHARS = 50_000_000;
 /** How many IDs are remembered to detect repeated frames: twice the default of "Max Waiting Frames". */
 const REMEMBERED_IDS = 20_000;
 
+const OTHER_CONTENT =
+	"whose ID an earlier frame with other content had. If they are two messages, 'ID Path' leads to something that messages share, such as a sender, and only the first is processed";
+
 /**
  * Turns frames into executions, one execution at a time. n8n's `emit` neither waits nor keeps the order, so frames that
  * arrive during an execution are queued until it ends, and go into the next one together.
@@ -35,6 +38,7 @@ export class ExecutionStarter {
 	private pumping: Promise<void> | undefined;
 	private readonly seen = new RecentIds(REMEMBERED_IDS);
 	private readonly closing = new AbortController();
+	private hasWarnedOfIds = false;
 
 	constructor(
 		private readonly context: ITriggerFunctions,
@@ -55,15 +59,16 @@ export class ExecutionStarter {
 	 */
 	push(received: IncomingFrame, chars: number): boolean {
 		const { id } = received;
-		if (id !== undefined && this.seen.has(id)) {
-			this.log('debug', 'skipped a frame that arrived twice');
+		const earlierChars = id === undefined ? undefined : this.seen.charsOf(id);
+		if (earlierChars !== undefined) {
+			this.skipRepeated(received, earlierChars === chars);
 			return true;
 		}
 		// An oversized frame is accepted if the queue is empty; otherwise the platform might send it again forever.
 		const isTooMuch = this.queued > 0 && this.queuedChars + chars > MAX_QUEUED_CHARS;
 		if (isTooMuch || this.queued >= this.settings.maxQueued) return false;
 		// An ID is remembered only once its frame is queued, because a rejected frame may come again.
-		if (id !== undefined) this.seen.add(id);
+		if (id !== undefined) this.seen.add(id, chars);
 		this.queue.push({ received, chars });
 		this.queuedChars += chars;
 		this.pumping ??= this.pump();
@@ -81,6 +86,16 @@ export class ExecutionStarter {
 		if (this.queued === 0) return;
 		this.log('info', `${this.queued} frame(s) were waiting; their executions start now, all at once`);
 		while (this.queued > 0) void this.deliver(this.nextBatch());
+	}
+
+	/** The first frame that differs from the one that had its ID is told of: not an ID, but a sender's, may be read. */
+	private skipRepeated(received: IncomingFrame, isSame: boolean): void {
+		if (isSame || this.hasWarnedOfIds) {
+			this.log('debug', 'skipped a frame that arrived twice');
+			return;
+		}
+		this.hasWarnedOfIds = true;
+		this.log('warn', `skipped a frame ${OTHER_CONTENT}${listNames([nameOf(received)])}`);
 	}
 
 	private async pump(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { INodeExecutionData, IRunData, ITaskData } from 'n8n-workflow';
 
-import { assignFrames, lastItems } from '../../../../nodes/AgentBridge/reply/pairedItems';
+import { lastItems } from '../../../../nodes/AgentBridge/reply/pairedItems';
 
 type Paired = INodeExecutionData['pairedItem'];
 
@@ -112,17 +112,4 @@ test('finds the origin through a loop of 20,000 runs', () => {
 		task([[0]], run === 0 ? ['Trigger'] : ['Loop', run - 1]),
 	);
 	expect(origins({ Loop: loop, Last: [task([[0]], ['Loop', 19_999])] })).toEqual([0]);
-});
-
-test.each<[origins: Array<number | undefined>, frames: number, assigned: Array<number | undefined>]>([
-	[[undefined, undefined, 5], 1, [0, 0, 0]],
-	[[1, 0], 2, [1, 0]],
-	[[1, 1, undefined], 2, [1, 1, undefined]],
-	[[undefined, undefined], 2, [0, 1]],
-	[[undefined, 1, undefined], 3, [0, 1, 2]],
-	[[undefined, 0], 2, [undefined, 0]],
-	[[undefined], 2, [undefined]],
-	[[undefined, undefined, undefined], 2, [undefined, undefined, undefined]],
-])('assigns the origins %j to %d frame(s)', (from, frames, assigned) => {
-	expect(assignFrames(from, frames)).toEqual(assigned);
 });

@@ -1,5 +1,10 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
-import { explainAgentCall, explainRefusal, isPassing } from '../../../../nodes/AgentInvoke/api/failures';
+import {
+	explainAgentCall,
+	explainRefusal,
+	isPassing,
+	ofForeign,
+} from '../../../../nodes/AgentInvoke/api/failures';
 import { concludeRefusal, type WireFailure } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import type { Failure } from '../../../../nodes/shared/errors/failure';
@@ -182,3 +187,14 @@ test.each(['read', 'write'] as const)(
 		expect(notSent.details).not.toHaveProperty('mayHaveRun');
 	},
 );
+
+test('JSON of another server that gives no reason is not said to lack a field of the workflow API', () => {
+	const reply = { kind: 'reply', status: 500, headers: {}, text: '{"trace":7}' } as const;
+	const reader = new WireReader(USUAL, (text) => text);
+	reader.read({ data: reply.text, isWholeBody: true });
+	const failure = concludeRefusal(reader, { status: 500, headers: {}, broken: '', sessionId: '' });
+	expect(failure && ofForeign(reply, failure)).toMatchObject({
+		kind: 'unclear',
+		text: 'no reason was given',
+	});
+});

@@ -12,7 +12,8 @@ test.each([
 	expect(message).toContain(`h.example:81 could not be reached: `);
 	expect(message).toContain(said);
 	expect(message).toContain(`(${code})`);
-	expect(advice).toMatch(/base URL/);
+	expect(advice).toContain("'WebSocket Base URL' in the credential");
+	expect(explainUnreached(code, 'h.example', 'http').advice).toContain(" 'Base URL' in the credential");
 });
 
 test('an unknown code is reported with the host', () => {

@@ -1,4 +1,5 @@
 import { fail, failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
+import { readKey } from '../../../../shared/form/itemKey';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
@@ -188,11 +189,14 @@ function checkSeeded({ prompt, seeds }: SeededPrompt, known: WorkflowKnowledge):
 function readIdempotencyKey({ context, options }: NodeRun, itemIndex: number): Result<string | undefined> {
 	if (!options.idempotency) return ok(undefined);
 	const value: unknown = context.getNodeParameter('limits.idempotencyKey', itemIndex, '');
-	const rounded = refuseRounded('Idempotency Key', value);
-	if (rounded) return fail(rounded);
+	const entered: unknown = context.getNodeParameter('limits.idempotencyKey', itemIndex, '', {
+		rawExpressions: true,
+	});
+	const key = readKey('Idempotency Key', value, entered);
+	if (!key.ok) return key;
 	return filledText(
 		'Idempotency Key',
-		value,
+		key.value && value,
 		'Without a key a second task could be paid for. Check that the expression returns text or a number for each item, or remove the option. Nothing was submitted for this item.',
 	);
 }

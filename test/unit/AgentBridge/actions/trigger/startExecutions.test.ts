@@ -53,6 +53,7 @@ function scene(maxBatch: number, maxQueued = 100) {
 		push: (...ids: string[]) => {
 			for (const id of ids) delivery.push(received(id), 1);
 		},
+		pushSized: (id: string, chars: number) => delivery.push(received(id), chars),
 		/** Pushes a frame without an ID, whose text has this length. @returns whether it was queued */
 		pushLong: (chars: number) => delivery.push({ ...received(''), id: undefined }, chars),
 		/** Ends the oldest execution that runs. */
@@ -119,6 +120,17 @@ test('accepts a frame larger than the limit if nothing else waits', async () => 
 	expect([50_000_001, 2].map(pushLong)).toEqual([true, false]);
 	await endOne();
 	expect([30_000_000, 30_000_000].map(pushLong)).toEqual([true, false]);
+});
+
+test('a frame with the ID of another one is skipped, and the first that differs from it is told of', () => {
+	const { delivery, lines, pushSized } = scene(1);
+	for (const chars of [10, 10, 11, 12]) expect(pushSized('anna', chars)).toBe(true);
+	expect(delivery.queued).toBe(1);
+	expect(lines).toEqual([
+		expect.stringMatching(/^debug: skipped a frame that arrived twice$/),
+		expect.stringMatching(/^warn: skipped a frame whose ID .* 'ID Path' leads to .* \(IDs: anna\)$/),
+		expect.stringMatching(/^debug: /),
+	]);
 });
 
 test('a frame that found no room is new if it arrives again', async () => {
