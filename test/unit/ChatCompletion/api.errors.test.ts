@@ -467,6 +467,11 @@ test('a switch without effect is a hint, and no hint advises what is already set
 		expect(await hintOn(thought, 'default', reason)).toContain("set 'Reasoning' to Off");
 	}
 	expect(await hintOn({ content: '' }, 'default', 'tool_calls')).toContain('its answer contains no call');
+	for (const opening of ['<tool_call>', '<|tool_calls_begin|>', '[TOOL_CALLS]'])
+		expect(await hintOn({ content: `\n${opening}{"name":"pay"}` }, 'default')).toMatch(
+			/^The model wrote a tool call/,
+		);
+	expect(await hintOn({ content: 'Write <tool_call> first' }, 'default')).toBeUndefined();
 	const call = { id: 'a', function: { name: 'pay', arguments: '{"a":' } };
 	expect(await hintOn({ content: '', tool_calls: [call] }, 'default', 'tool_calls')).toContain(
 		'"pay" are not a JSON object',
