@@ -38,9 +38,10 @@ const CHOICE = anyOf('preset');
 const QUALIFIER = anyOf('positive pos negative neg input optional');
 /** Values of switches, whatever their names: `log_prompt` is "No". */
 const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
-/** An entry of a list of sizes or models, a file, or a list of numbers: `3:2___XL 1216x832`. */
+const NUMBERS = /^\s*[-+]?[\d.]+(\s*,\s*[-+]?[\d.]+)+\s*$/;
+/** An entry of a list of sizes or models, or a file: `3:2___XL 1216x832`. */
 const LIST_ENTRY =
-	/^\s*[-+]?[\d.]+(\s*,\s*[-+]?[\d.]+)+\s*$|^[^\n]{0,60}(_{3}|\d{3,4}\s?[x×*]\s?\d{3,4})[^\n]{0,60}$|^\s*\d+\s*:\s*\d+\s*$|^[^\n]{0,200}\.(safetensors|ckpt|pth?|bin|gguf|onnx|png|jpe?g|webp|gif|mp4|wav|mp3|flac|txt|json|csv)\s*$/i;
+	/^[^\n]{0,60}(_{3}|\d{3,4}\s?[x×*]\s?\d{3,4})[^\n]{0,60}$|^\s*\d+\s*:\s*\d+\s*$|^[^\n]{0,200}\.(safetensors|ckpt|pth?|bin|gguf|onnx|png|jpe?g|webp|gif|mp4|wav|mp3|flac|txt|json|csv)\s*$/i;
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
@@ -244,7 +245,8 @@ export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
 export function isText(node: DefinitionNode, input: DefinitionInput): boolean {
 	const { name, value } = input;
 	if (typeof value !== 'string' || isLongInteger(value)) return false;
-	if (SWITCH_VALUE.test(value) || LORAS.test(value) || LIST_ENTRY.test(value)) return false;
+	if (SWITCH_VALUE.test(value) || LORAS.test(value) || LIST_ENTRY.test(value) || NUMBERS.test(value))
+		return false;
 	if (isEditorState(node, input) || FILE.test(name)) return false;
 	if (wordsOf(name) === '' && !JOINS_TEXTS.test(node.classType)) return false;
 	const head = headOf(name);
@@ -253,8 +255,18 @@ export function isText(node: DefinitionNode, input: DefinitionInput): boolean {
 }
 
 /** Whether a text has, or must have, a form that plain words would break. */
-export function isSchedule({ classType }: DefinitionNode, { value }: DefinitionInput): boolean {
-	return /prompt ?schedul/i.test(classType) || (typeof value === 'string' && SCHEDULE.test(value));
+export function isSchedule({ classType, inputs }: DefinitionNode, { value }: DefinitionInput): boolean {
+	if (typeof value !== 'string') return false;
+	if (/prompt ?schedul/i.test(classType) || SCHEDULE.test(value)) return true;
+	// A text for each of the lengths beside it: "a fox | an owl", "60,60".
+	const parts = value.split('|').length;
+	return (
+		parts > 1 &&
+		inputs.some(
+			(one) =>
+				typeof one.value === 'string' && NUMBERS.test(one.value) && one.value.split(',').length === parts,
+		)
+	);
 }
 
 export function isProse(value: Json): boolean {

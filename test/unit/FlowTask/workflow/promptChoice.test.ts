@@ -453,6 +453,16 @@ describe('refuses', () => {
 			'PromptSchedule (node 10) · text takes a list of texts by frame, not one text',
 		],
 		[
+			'texts for the parts of a video, whose lengths stand beside them',
+			{
+				'1': node('LTXDirector', { local_prompts: `${FOX} | ${OWL}`, segment_lengths: '60, 60' }),
+				'3': node('KSampler', { positive: ['1', 0], seed: 5, latent_image: ['4', 0] }),
+				'4': node('EmptyLatentVideo', { frames: 120 }),
+				'5': node('SaveVideo', { images: ['3', 0] }),
+			},
+			'LTXDirector (node 1) · local_prompts takes a list of texts by frame, not one text',
+		],
+		[
 			'a shorter text that is encoded on its own',
 			{
 				...sampled({ '10': node('CLIPTextEncode', { text: 'indoor setting, warm walls, tall windows' }) }),
