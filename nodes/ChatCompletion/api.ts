@@ -5,6 +5,7 @@ import { strayWords } from '../shared/answer/strayEvent';
 import { answerTerms } from '../shared/chat/answerTerms';
 import { classifyRefusal, isAnswer } from '../shared/chat/refusal';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
+import { errorWords } from '../shared/errors/serviceMessage';
 import { isPage } from '../shared/files/fileType';
 import { readAnswer, whyBroken, type AnswerConnection, type ReadAnswer } from '../shared/http/answerStream';
 import type { Outcome } from '../shared/http/outcome';
@@ -12,7 +13,7 @@ import type { BusyTerms } from '../shared/platform/envelope';
 import { explainHeldBack } from '../shared/platform/failures';
 import type { Retry } from '../shared/retry/retry';
 import type { Clock } from '../shared/time/clock';
-import type { JsonObject } from '../shared/text/json';
+import { parseJson, type JsonObject } from '../shared/text/json';
 import { quote, type Redact } from '../shared/text/redact';
 import { explainChat, outcomeOfError } from './failures';
 
@@ -70,7 +71,7 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 	const pieces = new PieceQueue(call.onPiece);
 	const ended = await readAnswer(
 		connection,
-		{ url: `${baseUrl}${CHAT_PATH}`, json, accept: ACCEPT, idleMs, endByMs },
+		{ url: `${baseUrl}${CHAT_PATH}`, json, accept: ACCEPT, idleMs, endByMs, hasLines: true },
 		(event) => {
 			const { meaning, ...piece } = answer.take(event);
 			pieces.add(piece);
@@ -119,15 +120,30 @@ function outcomeOf(
 	return failed(noContent(answer, status, redact));
 }
 
-function noContent({ stray }: AnswerReader, status: number, redact: Redact): Failure {
-	const said = stray ? `: ${quote(redact, strayWords(stray))}` : '';
+function noContent({ stray = '' }: AnswerReader, status: number, redact: Redact): Failure {
+	const isText = !stray.slice(0, LOOKED_AT_CHARS).includes('\uFFFD');
+	const said = stray && isText ? `: ${quote(redact, strayWords(stray))}` : '';
+	const what = isText ? whatCame(stray) : 'bytes that are not text, such as a compressed answer';
 	return {
 		kind: 'unclear',
-		message: `The platform sent an answer without content (HTTP ${status})${said}`,
+		message: `The platform sent ${what} (HTTP ${status})${said}`,
 		advice:
 			'The question was not sent again, because it may have been processed and billed. Check the model, and the Base URL in the credential, before you run the node again.',
 		details: { httpStatus: status },
 	};
+}
+
+const LOOKED_AT_CHARS = 200;
+/** Keys under which a failure is reported, in errors of any form. */
+const FAILURE_KEY = /"\w*(?:err|fault|fail)\w*"\s*:/i;
+
+/** What arrived instead of an answer. */
+function whatCame(stray: string): string {
+	const json = parseJson(stray);
+	if (typeof json !== 'object' || json === null) return 'an answer without content';
+	return errorWords(json) || FAILURE_KEY.test(stray.slice(0, LOOKED_AT_CHARS))
+		? 'an error instead of an answer'
+		: 'an answer in another form than that of chat completions';
 }
 
 function noChoice(details: JsonObject): Failure {

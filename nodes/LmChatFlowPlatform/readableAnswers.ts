@@ -219,7 +219,7 @@ function eventOf(json: JsonObject): Uint8Array {
 /** Reads an answer to its end, or until it has failed. What arrives together is yielded together. */
 async function* readParts(body: ByteStream, answer: AnswerReader): AsyncGenerator<ContentParts, void, void> {
 	try {
-		for await (const events of readStream(body)) {
+		for await (const events of readStream(body, true)) {
 			// What follows a gap would be billed for nothing. Checked only now, because a connection that broke there says why.
 			if (answer.gap !== undefined && !answer.builder.isFinished) break;
 			let content = '';

@@ -15,7 +15,8 @@ function anyOf(...words: string[]): RegExp {
 
 // `nag` is guidance away from a text.
 const NEGATIVE = anyOf('negative neg nag uncond exclude', '负 負 反向 否定 ネガ');
-const POSITIVE = anyOf('positive pos', '正面 正向 正提示 肯定 ポジ');
+/** 正面 is "the front", too: 正面全身 is a view of a whole figure. */
+const POSITIVE = anyOf('positive pos', '正面(?![一-鿿]) 正面(?=[提条描文关词詞]) 正向 正提示 肯定 ポジ');
 
 /** Matched against the last word of a name: a "negative prompt" is a prompt, a "prompt enhancer" is not. */
 const TEXT = anyOf(
@@ -37,6 +38,7 @@ const CHOICE = anyOf('preset');
 const QUALIFIER = anyOf('positive pos negative neg input optional');
 /** Values of switches, whatever their names: `log_prompt` is "No". */
 const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
+const NUMBERS = /^\s*[-+]?[\d.]+(\s*,\s*[-+]?[\d.]+)+\s*$/;
 /** An entry of a list of sizes or models, or a file: `3:2___XL 1216x832`. */
 const LIST_ENTRY =
 	/^[^\n]{0,60}(_{3}|\d{3,4}\s?[x×*]\s?\d{3,4})[^\n]{0,60}$|^\s*\d+\s*:\s*\d+\s*$|^[^\n]{0,200}\.(safetensors|ckpt|pth?|bin|gguf|onnx|png|jpe?g|webp|gif|mp4|wav|mp3|flac|txt|json|csv)\s*$/i;
@@ -57,7 +59,9 @@ const PROMPT_PLACE = /^[^\p{L}]*((param|input|user|your|positive)[ _])*prompt([ 
 /** Words for texts that go with the image's description, in names of inputs and titles of nodes. */
 const SIDE_TEXT = anyOf(
 	ASIDE,
-	'style quality prefix suffix triggers? 风格 風格 质量 質量 触发 觸發',
+	'style quality prefix suffix pre app prepend append triggers? 风格 風格 质量 質量 触发 觸發',
+	// In a song whose description is another text.
+	'lyrics',
 	// In a node that speaks: what the sample of the voice says, and how to speak.
 	'ref reference sample transcript instruct voice emotion emo',
 );
@@ -86,6 +90,7 @@ const PLAIN_SEED = /^(noise )?seed$/i;
 
 const FILE =
 	/^((start|end|first|last|mask|control|input|init|source|target|reference|ref|style|pose|depth|face)_)?(image|video|audio|file|mask|frame)(_?\d{1,2})?(_?(path|file|name|url))?$/i;
+const MODEL_FILE = /\.(safetensors|sft|ckpt|pth?|bin|gguf|onnx)\s*$/i;
 const SETTINGS: ReadonlySet<string> = new Set(
 	[
 		'width height empty_latent_width empty_latent_height image_width image_height',
@@ -142,9 +147,9 @@ export function isTextName(name: string): boolean {
 	return TEXT.test(headOf(name)) || SAME_PROMPT.test(name);
 }
 
-/** Whether an input of this name holds a text in a node that joins texts. */
-export function isHeldName(name: string): boolean {
-	return HELD_TEXT.test(headOf(name));
+/** Whether an input may bring a text to a node that joins texts. */
+export function isHeldName(name: string, { classType }: DefinitionNode): boolean {
+	return HELD_TEXT.test(headOf(name)) || (wordsOf(name) === '' && JOINS_TEXTS.test(classType));
 }
 
 /** Whether two texts of a node describe the same image. */
@@ -232,15 +237,16 @@ export function isEditorState({ classType, inputs }: DefinitionNode, { name }: D
 	return name === 'text' && inputs.some((one) => one.isLink && one.name === 'passthrough');
 }
 
-/** Whether an input accepts an image or another file. */
+/** Whether an input accepts an image or another file, and not that of a model. */
 export function isFileInput({ name, value, isLink }: DefinitionInput): boolean {
-	return !isLink && typeof value === 'string' && FILE.test(name);
+	return !isLink && typeof value === 'string' && FILE.test(name) && !MODEL_FILE.test(value);
 }
 
 export function isText(node: DefinitionNode, input: DefinitionInput): boolean {
 	const { name, value } = input;
 	if (typeof value !== 'string' || isLongInteger(value)) return false;
-	if (SWITCH_VALUE.test(value) || LORAS.test(value) || LIST_ENTRY.test(value)) return false;
+	if (SWITCH_VALUE.test(value) || LORAS.test(value) || LIST_ENTRY.test(value) || NUMBERS.test(value))
+		return false;
 	if (isEditorState(node, input) || FILE.test(name)) return false;
 	if (wordsOf(name) === '' && !JOINS_TEXTS.test(node.classType)) return false;
 	const head = headOf(name);
@@ -248,9 +254,19 @@ export function isText(node: DefinitionNode, input: DefinitionInput): boolean {
 	return head === '' || isTextName(name) || HELD_TEXT.test(head) || isProse(value);
 }
 
-/** Whether a text has a form that plain words would break. */
-export function isSchedule(value: Json): boolean {
-	return typeof value === 'string' && SCHEDULE.test(value);
+/** Whether a text has, or must have, a form that plain words would break. */
+export function isSchedule({ classType, inputs }: DefinitionNode, { value }: DefinitionInput): boolean {
+	if (typeof value !== 'string') return false;
+	if (/prompt ?schedul/i.test(classType) || SCHEDULE.test(value)) return true;
+	// A text for each of the lengths beside it: "a fox | an owl", "60,60".
+	const parts = value.split('|').length;
+	return (
+		parts > 1 &&
+		inputs.some(
+			(one) =>
+				typeof one.value === 'string' && NUMBERS.test(one.value) && one.value.split(',').length === parts,
+		)
+	);
 }
 
 export function isProse(value: Json): boolean {
@@ -315,9 +331,10 @@ export function strengthOf(value: string): Strength {
 	const telling = phrases.flat().filter((word) => !LINKING.test(word));
 	const content = telling.filter((word) => !MANNER.test(word));
 	if (content.length <= telling.length / 5) return 'affix';
-	const isSentence = phrases.some(
-		(words) => words.length > 5 || (words.length > 2 && words.some((word) => LINKING.test(word))),
-	);
+	const isSentence = phrases.some((words) => {
+		const linking = words.filter((word) => LINKING.test(word)).length;
+		return words.length > 5 || (linking > 0 && words.length - linking > 1);
+	});
 	if (isSentence || letters > 11) return 'prose';
 	return content.length > 2 || letters > 5 ? 'list' : 'short';
 }

@@ -66,6 +66,8 @@ export interface TextFlow {
 export interface FlowingText extends GraphInput {
 	/** The input that the text reaches of a node with several encoders of one image. */
 	readonly encoder?: GraphInput | undefined;
+	/** The first node on the way whose input takes a text. */
+	readonly encodedBy?: DefinitionNode | undefined;
 }
 
 export interface TextWriter {
@@ -91,7 +93,10 @@ export function textsInto(
 ): TextFlow {
 	const writers: TextWriter[] = [];
 	const senders = sendersIn(graph);
-	const reached = starts.map((one): Reached => ({ ...one, takesText: isTextName(one.input.name) }));
+	const reached = starts.map(({ node, input }): Reached => {
+		const takesText = isTextName(input.name);
+		return { node, input, takesText, encodedBy: takesText ? node : undefined };
+	});
 	// The list grows while it is read.
 	for (const at of reached) {
 		const { input, takesText } = at;
@@ -107,7 +112,9 @@ export function textsInto(
 		for (const own of inputsInUse(graph, sender ?? node)) {
 			if (!follows({ node, input: own })) continue;
 			const encoder = at.encoder ?? (input.isLink && areSamePrompt(input.name, input.name) ? at : undefined);
-			reached.push({ node, input: own, takesText: takesText || isTextName(own.name), encoder });
+			const isTaken = takesText || isTextName(own.name);
+			const encodedBy = at.encodedBy ?? (isTaken ? node : undefined);
+			reached.push({ node, input: own, takesText: isTaken, encoder, encodedBy });
 		}
 	}
 	return { texts: reached.filter(({ node, input }) => isText(node, input)), writers };

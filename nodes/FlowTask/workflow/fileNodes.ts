@@ -18,7 +18,7 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 	const loaders = nodes.flatMap((node) => {
 		const { nodeId, title, inputs } = node;
 		const files = inputs.filter(isFileInput).map(({ name }) => name);
-		if (files.length === 0 || savesFiles(node)) return [];
+		if (files.length === 0 || savesFiles(node) || readsText(node)) return [];
 		const name = `${title} (${nodeId}) · ${files.join(', ')}`;
 		const isFed = inputs.some(({ isLink }) => isLink);
 		return [{ value: nodeId, name, order: 2 * Number(!files.includes('image')) + Number(isFed) }];
@@ -30,7 +30,12 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 export function isImageInput(node: DefinitionNode, input: DefinitionInput): boolean {
 	const takesLink =
 		/url$/i.test(input.name) || (typeof input.value === 'string' && isWebAddress(input.value));
-	return isFileInput(input) && !takesLink && !savesFiles(node);
+	return isFileInput(input) && !takesLink && !savesFiles(node) && !readsText(node);
+}
+
+/** Whether a node takes the content of a file as text, and not the ID of an upload. */
+function readsText({ classType }: DefinitionNode): boolean {
+	return /base64/i.test(classType);
 }
 
 /** What an input accepts. For a file, the view lists old ones, although newer uploads are accepted, too. */

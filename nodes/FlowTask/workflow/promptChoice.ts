@@ -101,7 +101,7 @@ export function choosePrompt({ texts, writers }: TextFlow, all: readonly GraphIn
 			`its text comes from node ${nodeId}`,
 		);
 	}
-	const best = preferredByName(candidates.filter(({ score }) => score === most));
+	const best = preferredByName(likeliest(candidates, most));
 	const [chosen, ...rivals] = best.map(({ inputs }) => inputs);
 	const [main] = chosen ?? [];
 	if (!chosen || !main) return nothing(NONE, 'no clear prompt');
@@ -114,12 +114,25 @@ export function choosePrompt({ texts, writers }: TextFlow, all: readonly GraphIn
 			brief: `${between.length} texts can be the prompt`,
 		};
 	}
-	if (isSchedule(main.input.value)) {
+	if (isSchedule(main.node, main.input)) {
 		return nothing(`${inputTitle(main)} takes a list of texts by frame, not one text`, 'texts by frame');
 	}
 	const isChosen = new Set(chosen.map(({ input }) => input));
 	const copies = all.filter((one) => !isChosen.has(one.input) && isCopy(one, main));
 	return { filled: [...chosen, ...copies], between: [], why: '', brief: '' };
+}
+
+/**
+ * Of texts that are joined into one, the one that says most. A text that is encoded on its own describes a part of the
+ * image, and is no less a prompt for being shorter.
+ */
+function likeliest(candidates: readonly Candidate[], most: number): readonly Candidate[] {
+	const first = candidates.find(({ score }) => score === most);
+	const isPart = (one: Candidate): boolean =>
+		most < MAIN + CALLED &&
+		one.encodedBy !== first?.encodedBy &&
+		one.score >= MAIN + STRENGTHS.indexOf('list');
+	return candidates.filter((one) => one.score === most || isPart(one));
 }
 
 /** An error names at most this many inputs, and says how many more there are. */
@@ -150,6 +163,7 @@ interface Candidate {
 	/** The larger, the likelier. */
 	readonly score: number;
 	readonly encoder: GraphInput | undefined;
+	readonly encodedBy: DefinitionNode | undefined;
 }
 
 /** Scores of what counts more than how much a text says. */
@@ -159,7 +173,13 @@ const CALLED = 10;
 function candidatesIn(texts: readonly FlowingText[]): Candidate[] {
 	const candidates = [...Map.groupBy(texts, identityOf).values()].map((inputs): Candidate => {
 		const ordered = inputs.toSorted((one, other) => Number(isBlank(one)) - Number(isBlank(other)));
-		return { inputs: ordered, score: Math.max(...inputs.map(scoreOf)), encoder: inputs[0]?.encoder };
+		const [first] = inputs;
+		return {
+			inputs: ordered,
+			score: Math.max(...inputs.map(scoreOf)),
+			encoder: first?.encoder,
+			encodedBy: first?.encodedBy,
+		};
 	});
 	const byNode = Map.groupBy(candidates, ({ encoder }) => encoder?.node);
 	return [...byNode].flatMap(([node, own]) => (node ? acrossEncoders(own) : own));
@@ -208,7 +228,7 @@ function strengthAt({ node, input }: GraphInput) {
 /** Whether another input of a node brings a text that may be the prompt. */
 function bringsText(node: DefinitionNode, input: DefinitionInput): boolean {
 	if (isSideText(input.name) || polarityIn(input.name) === 'negative') return false;
-	return input.isLink ? isTextName(input.name) || isHeldName(input.name) : isText(node, input);
+	return input.isLink ? isTextName(input.name) || isHeldName(input.name, node) : isText(node, input);
 }
 
 function isBlank({ input: { value } }: GraphInput): boolean {
@@ -240,6 +260,5 @@ function preferredByName(best: readonly Candidate[]): readonly Candidate[] {
 }
 
 function orderOf(name: string): number {
-	if (/lyrics/i.test(name)) return 2;
 	return isPromptName(name) ? 0 : 1;
 }

@@ -36,9 +36,18 @@ export function whatIsOdd(answer: ChatAnswer, choice: ReasoningChoice): string {
 	const unreadable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
 	const calls = unreadable
 		? `The arguments of the tool call "${excerpt(unreadable.name, 80)}" are not a JSON object, so they are given as text.`
-		: '';
+		: writtenCall(answer);
 	const end = oddEnd(answer, choice);
 	return [end, calls, refused, said, end ? '' : oddReasoning(answer, choice)].filter(Boolean).join(' ');
+}
+
+/** A server without a parser for the calls of its model passes them on as text. */
+function writtenCall({ content, toolCalls }: ChatAnswer): string {
+	const isWritten =
+		toolCalls.length === 0 && /^\s*(<\|?tool_calls?(_begin)?\|?>|\[TOOL_CALLS\])/i.test(content);
+	return isWritten
+		? 'The model wrote a tool call as text, which its server did not read. Choose another model, or ask whoever runs the server to switch on the tool calls of this model.'
+		: '';
 }
 
 function oddEnd(answer: ChatAnswer, choice: ReasoningChoice): string {

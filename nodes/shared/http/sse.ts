@@ -18,6 +18,8 @@ const MAX_EVENT_CHARS = 32 * 1024 * 1024;
 
 /** The beginning of a line that only event streams have: a comment, a field of the standard, or `error`. */
 const EVENT_LINE = /^(?::|(?:data|event|id|retry)[:\r\n]|error:)/m;
+/** What a proxy adds that makes events of lines that are events already: `data: data: {…}`. */
+const DOUBLED = /^(?:data: ?)+(?=\{|\[DONE\])/;
 /** Plain text longer than this is no error message, but a stream that begins with fields of its own. */
 const MOST_WORDS = 8_192;
 /** A line that may be a vendor's own field, which the standard tells readers to ignore. */
@@ -57,7 +59,10 @@ class EventParser {
 			return;
 		}
 		const [field = ''] = /^[^:]{0,6}(?=:|$)/.exec(line) ?? ['other'];
-		const value = line.slice(field.length + 1).replace(/^ /, '');
+		const value = line
+			.slice(field.length + 1)
+			.replace(/^ /, '')
+			.replace(DOUBLED, '');
 		if (field === 'data') this.data = this.data === undefined ? value : `${this.data}\n${value}`;
 		else if (field === 'event') this.name = value || undefined;
 		// A line "error: {…}", with which some servers end a stream.

@@ -110,21 +110,33 @@ test.each([400, 500, 503])(
 );
 
 test.each([
-	['', ''],
-	[': a\n\n: b\n\n', ''],
-	['{"success":false,"message":"bad model"}', ': bad model'],
-	['upstream reset', ': upstream reset'],
-	['<think>Hm.</think>42', ': <think>Hm.</think>42'],
-	['<Error>No such model</Error>', ': <Error>No such model</Error>'],
-])('a success without content may be billed, so the question is not sent again: %j', async (body, said) => {
-	const { result, opened } = await askChat({ body: () => [body], tries: 4 });
-	expect(failureOf(result)).toMatchObject({
-		kind: 'unclear',
-		message: `The platform sent an answer without content (HTTP 200)${said}`,
-		details: { httpStatus: 200 },
-	});
-	expect(opened).toBe(1);
-});
+	['', 'an answer without content', ''],
+	[': a\n\n: b\n\n', 'an answer without content', ''],
+	['upstream reset', 'an answer without content', ': upstream reset'],
+	['<think>Hm.</think>42', 'an answer without content', ': <think>Hm.</think>42'],
+	['<Error>No such model</Error>', 'an answer without content', ': <Error>No such model</Error>'],
+	['{"success":false,"message":"bad model"}', 'an error instead of an answer', ': bad model'],
+	['{"detail":"Not authenticated"}', 'an error instead of an answer', ': Not authenticated'],
+	['{"errors":["quota exceeded"]}', 'an error instead of an answer', ': quota exceeded'],
+	['{"error_msg":"bad key"}', 'an error instead of an answer', ': {"error_msg":"bad key"}'],
+	[
+		'{"candidates":[{"content":1}]}',
+		'an answer in another form than that of chat completions',
+		': {"candidates":[{"content":1}]}',
+	],
+	['\u001f\uFFFD\u0008\u0000', 'bytes that are not text, such as a compressed answer', ''],
+])(
+	'what came instead of an answer is named, and the question is not sent again: %j',
+	async (body, what, said) => {
+		const { result, opened } = await askChat({ body: () => [body], tries: 4 });
+		expect(failureOf(result)).toMatchObject({
+			kind: 'unclear',
+			message: `The platform sent ${what} (HTTP 200)${said}`,
+			details: { httpStatus: 200 },
+		});
+		expect(opened).toBe(1);
+	},
+);
 
 test('an answer is requested without compression, in which a cut would not be seen', async () => {
 	const { headers } = await askChat({ body: () => [sse(delta({ content: 'a' }), '[DONE]')] });
@@ -455,6 +467,11 @@ test('a switch without effect is a hint, and no hint advises what is already set
 		expect(await hintOn(thought, 'default', reason)).toContain("set 'Reasoning' to Off");
 	}
 	expect(await hintOn({ content: '' }, 'default', 'tool_calls')).toContain('its answer contains no call');
+	for (const opening of ['<tool_call>', '<|tool_calls_begin|>', '[TOOL_CALLS]'])
+		expect(await hintOn({ content: `\n${opening}{"name":"pay"}` }, 'default')).toMatch(
+			/^The model wrote a tool call/,
+		);
+	expect(await hintOn({ content: 'Write <tool_call> first' }, 'default')).toBeUndefined();
 	const call = { id: 'a', function: { name: 'pay', arguments: '{"a":' } };
 	expect(await hintOn({ content: '', tool_calls: [call] }, 'default', 'tool_calls')).toContain(
 		'"pay" are not a JSON object',

@@ -1,4 +1,5 @@
 import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
+import { imageNodesIn, isImageInput } from '../../../../nodes/FlowTask/workflow/fileNodes';
 import { formFields } from '../../../../nodes/FlowTask/workflow/formFields';
 import { readKnowledge } from '../../../../nodes/shared/workflow/definition';
 import { valueOf } from '../../results';
@@ -57,4 +58,17 @@ it('of an input that takes no file, a value that is not listed is refused', () =
 	const source = { '10': { class_type: 'Loader', inputs: { method: 'a' } } };
 	const known = valueOf(readKnowledge(source, { '10': { method: { spec: ['a', 'b'] } } }));
 	expect(checkOverrides({ '10': { inputs: { method: 'img_8c1f0a' } } }, known).ok).toBe(false);
+});
+
+it('an encoded image and the file of a model take no upload', () => {
+	const source = {
+		'1': { class_type: 'ETN_LoadImageBase64', inputs: { image: 'iVBORw0KGgo' } },
+		'2': { class_type: 'HFHubLoraLoader', inputs: { filename: 'lora.safetensors', model: ['4', 0] } },
+		'3': { class_type: 'LoadImage', inputs: { image: 'fox.png' } },
+	};
+	const { definition } = valueOf(readKnowledge(source, ''));
+	if (!definition) throw new Error('no definition');
+	expect(imageNodesIn(definition)).toEqual([{ value: '3', name: 'LoadImage (3) · image' }]);
+	const uploads = definition.nodes.filter((node) => node.inputs.some((input) => isImageInput(node, input)));
+	expect(uploads.map(({ nodeId }) => nodeId)).toEqual(['3']);
 });

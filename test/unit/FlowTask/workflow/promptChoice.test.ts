@@ -68,6 +68,27 @@ describe('fills', () => {
 			['10/string_b'],
 		],
 		[
+			'the prompt of a video, not numbers that another node reads from a list',
+			{
+				'1': node('Director', { global_prompt: FOX, sections: ['2', 0] }),
+				'2': node('StringToIntList', { string: '640, 848, 1280' }),
+				'3': node('KSampler', { positive: ['1', 0], seed: 5, latent_image: ['4', 0] }),
+				'4': node('EmptyLatentVideo', { frames: 9 }),
+				'5': node('SaveVideo', { images: ['3', 0] }),
+			},
+			['1/global_prompt'],
+		],
+		[
+			'the style of a song, not its longer lyrics from another node',
+			{
+				'1': node('TextEncodeAceStepAudio', { tags: 'pop song', lyrics: ['2', 0], clip: ['4', 1] }),
+				'2': node('LyricsLangSwitch', { lyrics: '[verse]\nThe night is over and the morning comes' }),
+				'3': node('KSampler', { positive: ['1', 0], seed: 5, latent_image: ['5', 0] }),
+				'6': node('SaveAudio', { audio: ['3', 0] }),
+			},
+			['1/tags'],
+		],
+		[
 			'the sentence of three joined by WAS',
 			sampled({
 				'10': node('Text Concatenate', {
@@ -387,6 +408,78 @@ describe('refuses', () => {
 				'13': PHOTO,
 			}),
 			'its text comes from Florence2Run (node 12), which looks at an image',
+		],
+		[
+			'the beginning of a list of places beside a caption',
+			sampled({
+				'10': node('Text Concatenate', { text_a: ['11', 0], text_b: ['12', 0] }),
+				'11': node('WD14Tagger|pysssss', { tags: 'solo, shirt', image: ['13', 0] }),
+				'12': node('Text box', { Text: ' in the background, ' }),
+				'13': PHOTO,
+			}),
+			'its text comes from WD14Tagger|pysssss (node 11), which looks at an image',
+		],
+		[
+			'an input that no letter of a joiner needs, beside a caption',
+			sampled({
+				'10': node('Evaluate Strings', {
+					python_expression: 'a + b + c',
+					a: ['11', 0],
+					b: ['12', 0],
+					c: '',
+				}),
+				'11': node('CR Prompt Text', { prompt: 'trq, TRQ style,' }),
+				'12': node('WD14Tagger|pysssss', { tags: '', image: ['13', 0] }),
+				'13': PHOTO,
+			}),
+			'its text comes from WD14Tagger|pysssss (node 12), which looks at an image',
+		],
+		[
+			'what stands before each caption of a video',
+			sampled({
+				'10': node('PromptSchedule', {
+					text: ['11', 0],
+					pre_text: `${QUALITY}, xbb, white wall`,
+					app_text: '',
+				}),
+				'11': node('WD14Tagger|pysssss', { tags: '', image: ['12', 0] }),
+				'12': PHOTO,
+			}),
+			'its text comes from WD14Tagger|pysssss (node 11), which looks at an image',
+		],
+		[
+			'texts by frame that the export leaves out',
+			sampled({ '10': node('PromptSchedule', { text: '', pre_text: '', app_text: '0' }) }),
+			'PromptSchedule (node 10) · text takes a list of texts by frame, not one text',
+		],
+		[
+			'texts for the parts of a video, whose lengths stand beside them',
+			{
+				'1': node('LTXDirector', { local_prompts: `${FOX} | ${OWL}`, segment_lengths: '60, 60' }),
+				'3': node('KSampler', { positive: ['1', 0], seed: 5, latent_image: ['4', 0] }),
+				'4': node('EmptyLatentVideo', { frames: 120 }),
+				'5': node('SaveVideo', { images: ['3', 0] }),
+			},
+			'LTXDirector (node 1) · local_prompts takes a list of texts by frame, not one text',
+		],
+		[
+			'a shorter text that is encoded on its own',
+			{
+				...sampled({ '10': node('CLIPTextEncode', { text: 'indoor setting, warm walls, tall windows' }) }),
+				'6': node('ConditioningCombine', { conditioning_1: ['10', 0], conditioning_2: ['11', 0] }),
+				'11': node('CLIPTextEncode', { text: FOX }),
+			},
+			'each of these can be the prompt: CLIPTextEncode (node 10) · text, CLIPTextEncode (node 11) · text',
+		],
+		[
+			'the front view (正面) among other views',
+			{
+				...sampled({ '11': node('KSampler', { positive: ['12', 0], latent_image: ['5', 0] }) }),
+				'10': held(FOX, 'Front (正面全身)'),
+				'12': node('CLIPTextEncode', { text: ['13', 0], clip: ['4', 1] }),
+				'13': held(OWL, 'Back (背面全身)'),
+			},
+			'each of these can be the prompt: Front (正面全身) (node 10) · value, Back (背面全身) (node 13) · value',
 		],
 		[
 			'an affix beside a text from a file',
