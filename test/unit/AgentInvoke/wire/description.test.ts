@@ -47,6 +47,12 @@ test.each([
 	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Replace it with your own value.`);
 });
 
+test.each(NAMES)('no rule of "%s" is there twice, because only the first would apply', (name) => {
+	const { stream } = JSON.parse(wireText(name)) as { stream: { rules: object[] } };
+	const rules = stream.rules.map((rule) => JSON.stringify(rule));
+	expect(rules).toEqual([...new Set(rules)]);
+});
+
 function entriesOf(text: string): Map<string, string> {
 	const sections = Object.entries<Record<string, unknown>>(JSON.parse(text));
 	return new Map(
