@@ -10,14 +10,25 @@ import { valueOf } from '../../results';
 import { wireAsShipped, wireOf, wireText } from './wires';
 
 const DOCS = join(__dirname, '../../../../docs');
-const NAMES = readdirSync(join(DOCS, 'wires')).map((file) => parse(file).name);
+const NAMES = readdirSync(join(DOCS, 'wires')).flatMap((file) =>
+	file.endsWith('.json') ? [parse(file).name] : [],
+);
 const FOREIGN = NAMES.filter((name) => name !== 'standard');
 const PAGE = readFileSync(join(DOCS, 'deployments.md'), 'utf8');
 
-test.each(NAMES)('the page offers the description "%s", which can be read', (name) => {
-	expect(PAGE).toContain(`(wires/${name}.json)`);
-	expect(readWire(wireText(name))).toMatchObject({ ok: true });
-});
+test.each(NAMES)(
+	'the description "%s" can be read, and has a short page that says what to replace',
+	(name) => {
+		expect(readWire(wireText(name))).toMatchObject({ ok: true });
+		expect(PAGE).toContain(`(wires/${name}.md)`);
+		const page = readFileSync(join(DOCS, 'wires', `${name}.md`), 'utf8');
+		expect(page).toContain(`(${name}.json)`);
+		expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(25);
+		const replaced = (text: string) => [...new Set(text.match(/YOUR-[A-Z-]+/g))].sort();
+		expect(replaced(page)).toEqual(replaced(wireAsShipped(name)));
+		for (const field of ['Wire', 'Base URL', 'Invoke Path', 'Agent Token']) expect(page).toContain(field);
+	},
+);
 
 /** Checked by readyWires.test.ts against answers that were recorded from the products. */
 const RECORDED: ReadonlySet<string> = new Set(['a2a-1', 'adk', 'mastra']);
