@@ -320,7 +320,8 @@ describe('the description of ADK', () => {
 
 	test('reads the usage under names that a budget of tokens knows', () => {
 		const counts = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 };
-		const { usage } = valueOf(read(adk, [told([{ text: 'Hi' }], { usageMetadata: counts })]));
+		const answer = read(adk, [told([{ text: 'Hi' }], { usageMetadata: counts })]);
+		const usage = answer.ok ? answer.value.usage : undefined;
 		expect(tokenParts(usage)).toEqual({ input: 3, output: 4 });
 		expect(countTokens(usage)).toBe(7);
 	});
