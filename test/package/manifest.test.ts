@@ -44,7 +44,7 @@ describe('package.json', () => {
 			[...read(path).matchAll(/\bnpm (?:run ([\w:]+)|(test)\b)/g)].map(([, run, test]) => run ?? test ?? '');
 		const documents = [
 			'README.md',
-			...findFiles(['CONTRIBUTING.md', '*/README.md', 'docs/*.md', 'test/*/README.md']),
+			...findFiles(['CONTRIBUTING.md', '*/README.md', 'docs/**/*.md', 'test/*/README.md']),
 		];
 		const missing = documents.flatMap((path) =>
 			namedIn(path).flatMap((name) => (name in manifest.scripts ? [] : [`${path}: ${name}`])),

@@ -44,6 +44,7 @@ export const REAL_CASES: readonly RealCase[] = [
 		description: 'a2a',
 		invokePath: '/a2a',
 		open: async () => await RealServer.start('a2a', ['0.3']),
+		takesFiles: true,
 		approval: '{ "approved": true }',
 		approved: /^given \["\{.*approved.*\}"\]$/,
 		answeredTwice: 'refused',

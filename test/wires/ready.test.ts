@@ -248,9 +248,14 @@ describe.each(REAL_CASES)('$name', (real) => {
 		}
 	});
 
-	test('saving the credential runs nothing', async () => {
+	test('saving the credential runs nothing, and tests the token if it can', async () => {
 		const tested = await harness.testCredential('flowAgentApi', account);
 		expect(tested).toMatchObject({ status: 'OK' });
+		const mistyped = { ...account, agentToken: 'agt_wrong_0123456789' };
+		const { request } = JSON.parse(descriptionOf(real)) as { request: { test: string } };
+		expect(await harness.testCredential('flowAgentApi', mistyped)).toMatchObject({
+			status: request.test ? 'Error' : 'OK',
+		});
 		expect(server.ran).toEqual([]);
 	});
 });

@@ -1,5 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const TOKEN = 'agt_real_server_0123456789';
@@ -51,12 +53,16 @@ export class RealServer {
 	/** Starts it at the same address, without anything that it knew. */
 	async startAgain(): Promise<void> {
 		await this.stop();
+		// Some write what they know into their folder. It is removed from here, because a killed process removes nothing.
+		const cwd = mkdtempSync(join(tmpdir(), `flowtask-${this.program}-`));
 		const child = fork(join(__dirname, 'servers', `${this.program}.mjs`), [...this.options], {
-			env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, PORT: String(this.port) },
+			env: { PATH: process.env.PATH, TMPDIR: cwd, PORT: String(this.port) },
+			cwd,
 			execArgv: [],
 			stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
 		});
 		this.child = child;
+		child.on('exit', () => rmSync(cwd, { recursive: true, force: true }));
 		let output = '';
 		for (const stream of [child.stdout, child.stderr])
 			stream?.on('data', (chunk: Buffer) => {

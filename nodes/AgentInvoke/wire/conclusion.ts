@@ -36,7 +36,10 @@ export interface AgentReply {
 	readonly readFrom?: JsonObject;
 }
 
-export type RefusalMeaning = 'busy' | 'notRun' | 'sessionUnknown' | 'tokenRefused' | 'rejected';
+/** The lists of the description, in the order in which they are searched. */
+const MEANINGS = ['sessionUnknown', 'busy', 'notRun', 'tokenRefused', 'rejected'] as const;
+
+export type RefusalMeaning = (typeof MEANINGS)[number];
 
 export interface WireFailure {
 	/**
@@ -263,14 +266,9 @@ const NOT_RUN: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 415, 429]
 
 /** What a failure means according to the lists of the description, which contain codes and HTTP statuses. */
 function meaningOf({ refusal }: Wire, code: string, status: number): RefusalMeaning | undefined {
-	const kinds = ['sessionUnknown', 'busy', 'notRun', 'tokenRefused', 'rejected'] as const;
-	const listed = (said: string): RefusalMeaning | undefined => {
-		const name = spelt(said.slice(0, MOST_CODE_CHARS));
-		return kinds.find((kind) => refusal[kind].some((word) => fitsName(name, word)));
-	};
+	const listed = (said: string): RefusalMeaning | undefined =>
+		MEANINGS.find((meaning) => refusal[meaning]?.some((pattern) => fitsName(spelt(said), pattern)));
 	// With a 2xx status, a code that is a sentence may quote a tool or a model that the agent has already called.
 	const isSentence = isGood(status) && /\s/.test(code);
 	return (code === '' || isSentence ? undefined : listed(code)) ?? listed(String(status));
 }
-
-const MOST_CODE_CHARS = 2_000;

@@ -59,10 +59,17 @@ const needed = v.pipe(
 
 const texts = v.union([v.string(), v.array(v.string())], 'must be a string or an array of strings');
 
-const words = v.pipe(
-	v.nullish(texts, []),
-	v.transform((given) => [given].flat().map((word) => patternOf(spelt(word)))),
-);
+/** Patterns for names, each split at `*`, which stands for any characters; undefined if none are given. */
+function patterns(read: (name: string) => string) {
+	return v.pipe(
+		v.nullish(texts),
+		v.transform((given) =>
+			given === undefined || given === null ? undefined : [given].flat().map((one) => read(one).split('*')),
+		),
+	);
+}
+
+const codes = patterns(spelt);
 
 function choice<const T extends readonly string[]>(values: T) {
 	return v.picklist(values, `must be ${values.map((one) => JSON.stringify(one)).join(' or ')}`);
@@ -237,13 +244,8 @@ const ANSWER = {
 
 /** What an event of a stream means. The first rule that matches an event is applied. */
 const RULE = {
-	/** Names of events, each split at `*`, which stands for any characters; undefined matches every name. */
-	on: v.pipe(
-		v.nullish(texts),
-		v.transform((given) =>
-			given === undefined || given === null ? undefined : [given].flat().map(patternOf),
-		),
-	),
+	/** Names of events, regardless of case; undefined matches every name. */
+	on: patterns((name) => name.toLowerCase()),
 	/** What the data must equal; empty matches any data. */
 	data: text,
 	when: expression,
@@ -289,19 +291,16 @@ const STREAM = {
 	),
 };
 
-/**
- * Codes or HTTP statuses after which nothing has run. They are compared regardless of case, spaces, hyphens and
- * underscores; a `*` stands for any characters.
- */
+/** Codes or HTTP statuses after which nothing has run. */
 const REFUSAL = {
 	code: expression,
 	detail: expression,
-	busy: words,
-	notRun: words,
-	sessionUnknown: words,
-	tokenRefused: words,
+	busy: codes,
+	notRun: codes,
+	sessionUnknown: codes,
+	tokenRefused: codes,
 	/** Nothing ran, and sending the same again would be refused again. */
-	rejected: words,
+	rejected: codes,
 };
 
 const UPLOAD = {
@@ -363,22 +362,21 @@ export function readWire(description: string): Result<Wire, string> {
 	return fail(`"${entry.join('').slice(1)}" ${issue.message}.`);
 }
 
-/** A word as `refusal` compares it. */
-export function spelt(word: string): string {
-	return word.toLowerCase().replace(/[\s_-]+/g, '');
-}
+const MOST_CODE_CHARS = 2_000;
 
-/** A pattern in lower case, as the parts between its stars. */
-export function patternOf(name: string): string[] {
-	return name.toLowerCase().split('*');
+/** A code as `refusal` compares it: regardless of case, spaces, hyphens and underscores. */
+export function spelt(code: string): string {
+	return code
+		.slice(0, MOST_CODE_CHARS)
+		.toLowerCase()
+		.replace(/[\s_-]+/g, '');
 }
 
 /**
  * Whether a name matches a pattern: it begins with the first part, ends with the last, and contains the others in
  * between, in order.
  */
-export function fitsName(name: string, [first = '', ...others]: readonly string[]): boolean {
-	const word = name.toLowerCase();
+export function fitsName(word: string, [first = '', ...others]: readonly string[]): boolean {
 	const last = others.pop();
 	if (last === undefined) return word === first;
 	if (!word.startsWith(first)) return false;

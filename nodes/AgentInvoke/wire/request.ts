@@ -78,8 +78,8 @@ function filledRequest(
 	const encoded = (id: string): string | undefined => encodeURIComponent(id.toWellFormed()) || undefined;
 	const { stream } = values;
 	const ids = { session: encoded(call.sessionId), newSession: encoded(values.newSession), stream };
-	const filled = fill(template.path, ids);
-	const path = typeof filled === 'string' ? pathOf(filled.trim().replace(/[\s/]+$/, '')) : '';
+	const written = fill(template.path, ids);
+	const path = typeof written === 'string' ? pathOf(written.trim().replace(/[\s/]+$/, '')) : '';
 	const headers = Object.entries(template.headers).flatMap(([name, value]) => {
 		const text = fill(value, values);
 		return typeof text === 'string' && text !== '' ? [[name, text] as const] : [];
@@ -126,7 +126,7 @@ function callValues({ sessionId, stream, uuid }: CallValues) {
 function turnValues({ file, result }: Wire['request'], turn: WireTurn): Values {
 	if (turn.kind === 'nothing') return {};
 	if (turn.kind === 'message') {
-		const files = turn.files.map((one) => fill(file, fileValues(one)) ?? one.url);
+		const files = turn.files.map((one) => fill(file, filled({ ...one })) ?? one.url);
 		return { message: turn.message, files: files.length > 0 ? files : undefined };
 	}
 	const [first] = turn.results;
@@ -134,18 +134,14 @@ function turnValues({ file, result }: Wire['request'], turn: WireTurn): Values {
 	return first ? { ...resultValues(first), results } : { results };
 }
 
-function fileValues({ url, id, name, mimeType }: WireFile): Values {
-	return {
-		url: url || undefined,
-		id: id || undefined,
-		name: name || undefined,
-		mimeType: mimeType || undefined,
-	};
-}
-
 function resultValues({ interruptId, tool, result }: WireResult): Values {
 	const resultText = typeof result === 'string' ? result : (jsonText(result) ?? '');
-	return { interruptId: interruptId || undefined, tool: tool || undefined, result, resultText };
+	return { ...filled({ interruptId, tool }), result, resultText };
+}
+
+/** The values without those that are empty, which count as absent. */
+function filled(values: Values): Values {
+	return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
 }
 
 /** A checked Invoke call (§4.6) that lacks only its session; the ID is empty if the call opens one. */

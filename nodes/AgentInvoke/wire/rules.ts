@@ -19,7 +19,7 @@ export function ruleFor({ stream }: Wire, name: string, data: string, json: Json
 
 function fits(rule: StreamRule, name: string, data: string, json: Json): boolean {
 	if (rule.data !== '' && data.trim() !== rule.data) return false;
-	if (rule.on && !rule.on.some((pattern) => fitsName(name, pattern))) return false;
+	if (rule.on && !rule.on.some((pattern) => fitsName(name.toLowerCase(), pattern))) return false;
 	return rule.when === undefined || isThere(valueAt(rule.when, json));
 }
 

@@ -1,7 +1,5 @@
 // LangGraph's server for development, in memory, with a graph whose model is `script.mjs`.
-import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServer } from '@langchain/langgraph-api/server';
 import { listens } from './script.mjs';
@@ -16,13 +14,12 @@ async function freePort() {
 }
 
 const port = Number(process.env.PORT) || (await freePort());
-// It writes its threads into its folder: a new folder is what a server without its database is.
-const cwd = await mkdtemp(join(tmpdir(), 'flowtask-langgraph-'));
 await startServer({
 	port,
 	host: '127.0.0.1',
 	nWorkers: 10,
-	cwd,
+	// It writes its threads into its folder.
+	cwd: process.cwd(),
 	graphs: { 'mine-1': `${join(import.meta.dirname, 'langgraphGraph.mjs')}:graph` },
 	auth: { path: `${join(import.meta.dirname, 'langgraphGraph.mjs')}:auth`, disable_studio_auth: true },
 });

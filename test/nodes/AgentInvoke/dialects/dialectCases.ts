@@ -161,7 +161,7 @@ export const dialectCases: readonly DialectCase[] = [
 			forGood: { ...A2A_REFUSALS.forGood, kind: 'failed', meaning: undefined },
 		},
 		failure: { code: '', detail: 'The agent gave up.', isWholeIn200: true },
-		takesFiles: false,
+		takesFiles: true,
 		mostResults: 1,
 		question: 'interrupt',
 		endMark: '"final":true',

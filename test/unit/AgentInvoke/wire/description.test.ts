@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 
-import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
 import { compileExpression, valueAt } from '../../../../nodes/shared/form/expression';
@@ -10,14 +9,25 @@ import { valueOf } from '../../results';
 import { wireAsShipped, wireOf, wireText } from './wires';
 
 const DOCS = join(__dirname, '../../../../docs');
-const NAMES = readdirSync(join(DOCS, 'wires')).map((file) => parse(file).name);
+const NAMES = readdirSync(join(DOCS, 'wires')).flatMap((file) =>
+	file.endsWith('.json') ? [parse(file).name] : [],
+);
 const FOREIGN = NAMES.filter((name) => name !== 'standard');
 const PAGE = readFileSync(join(DOCS, 'deployments.md'), 'utf8');
 
-test.each(NAMES)('the page offers the description "%s", which can be read', (name) => {
-	expect(PAGE).toContain(`(wires/${name}.json)`);
-	expect(readWire(wireText(name))).toMatchObject({ ok: true });
-});
+test.each(NAMES)(
+	'the description "%s" can be read, and has a short page that says what to replace',
+	(name) => {
+		expect(readWire(wireText(name))).toMatchObject({ ok: true });
+		expect(PAGE).toContain(`(wires/${name}.md)`);
+		const page = readFileSync(join(DOCS, 'wires', `${name}.md`), 'utf8');
+		expect(page).toContain(`(${name}.json)`);
+		expect(page.trimEnd().split('\n').length).toBeLessThanOrEqual(25);
+		const replaced = (text: string) => [...new Set(text.match(/YOUR-[A-Z-]+/g))].sort();
+		expect(replaced(page)).toEqual(replaced(wireAsShipped(name)));
+		for (const field of ['Wire', 'Base URL', 'Invoke Path', 'Agent Token']) expect(page).toContain(field);
+	},
+);
 
 /** Checked by readyWires.test.ts against answers that were recorded from the products. */
 const RECORDED: ReadonlySet<string> = new Set(['a2a-1', 'adk', 'mastra']);
@@ -47,6 +57,12 @@ test.each([
 	expect(read.ok ? '' : read.failure).toBe(`${complaint}. Replace it with your own value.`);
 });
 
+test.each(NAMES)('no rule of "%s" is there twice, because only the first would apply', (name) => {
+	const { stream } = JSON.parse(wireText(name)) as { stream: { rules: object[] } };
+	const rules = stream.rules.map((rule) => JSON.stringify(rule));
+	expect(rules).toEqual([...new Set(rules)]);
+});
+
 function entriesOf(text: string): Map<string, string> {
 	const sections = Object.entries<Record<string, unknown>>(JSON.parse(text));
 	return new Map(
@@ -56,18 +72,9 @@ function entriesOf(text: string): Map<string, string> {
 	);
 }
 
-test('the page shows a valid description', () => {
-	const shown = [...PAGE.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => readWire(text));
-	expect(shown).toMatchObject([{ ok: true }]);
-});
-
 test('the words of a choice may be quoted', () => {
 	const message = { m: '$message', s: '$stream("a", "b")' };
 	expect(readWire(JSON.stringify({ ...MINIMAL, request: { message } }))).toMatchObject({ ok: true });
-});
-
-test('the standard is the default of the credential', () => {
-	expect(JSON.parse(wireText('standard'))).toEqual(JSON.parse(STANDARD_WIRE));
 });
 
 const MINIMAL = { request: { message: { m: '$message' } }, answer: { text: 'a' } };

@@ -1,3 +1,4 @@
+import { countTokens, tokenParts } from '../../../../nodes/shared/usage/budgetMessages';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import { valueOf } from '../../results';
 import { body, event, read, wireOf, wireText } from './wires';
@@ -317,8 +318,16 @@ describe('the description of ADK', () => {
 	const pieces = ['Turn ', '2: '].map((text) => told([{ text }], { partial: true }));
 	const whole = told([{ text: 'Turn 2: two' }], { usageMetadata: { totalTokenCount: 7 } });
 
+	test('reads the usage under names that a budget of tokens knows', () => {
+		const counts = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 };
+		const answer = read(adk, [told([{ text: 'Hi' }], { usageMetadata: counts })]);
+		const usage = answer.ok ? answer.value.usage : undefined;
+		expect(tokenParts(usage)).toEqual({ input: 3, output: 4 });
+		expect(countTokens(usage)).toBe(7);
+	});
+
 	test('reads an answer with and without pieces, and needs the whole at the end', () => {
-		const value = { answer: 'Turn 2: two', usage: { totalTokenCount: 7 } };
+		const value = { answer: 'Turn 2: two', usage: { total_tokens: 7 } };
 		expect(read(adk, [...pieces, whole])).toMatchObject({ value });
 		expect(read(adk, [whole])).toMatchObject({ value });
 		expect(read(adk, pieces)).toMatchObject({ failure: { kind: 'brokeOff', text: 'Turn 2: ' } });
@@ -336,6 +345,13 @@ describe('the description of ADK', () => {
 		const asked = [told([{ functionCall }], { longRunningToolIds: ['call-1'] })];
 		const interrupt = { id: 'call-1', tool: 'pay', arguments: { amount: 7 } };
 		expect(read(adk, asked)).toMatchObject({ value: { interrupts: [interrupt] } });
+	});
+
+	test.each(['error', 'detail'])('reads from %j that a session is unknown', (name) => {
+		const refused = body({ [name]: 'Session not found: s' });
+		expect(read(adk, [refused], { status: 404 })).toMatchObject({
+			failure: { kind: 'refused', meaning: 'sessionUnknown' },
+		});
 	});
 
 	test('reads a failure', () => {
