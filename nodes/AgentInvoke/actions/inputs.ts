@@ -1,7 +1,7 @@
 import type { IExecuteFunctions, INodeProperties } from 'n8n-workflow';
 
 import { failInput, type Result } from '../../shared/errors/failure';
-import { readKey, readText } from '../../shared/form/itemKey';
+import { readKey, readText } from '../../shared/effects/itemKey';
 
 export const streamField: INodeProperties = {
 	displayName: 'Stream',

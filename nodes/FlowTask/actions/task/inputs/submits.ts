@@ -1,5 +1,5 @@
 import { fail, failInput, ok, type Failure, type Result } from '../../../../shared/errors/failure';
-import { readKey } from '../../../../shared/form/itemKey';
+import { readKey } from '../../../../shared/effects/itemKey';
 import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';

@@ -1,4 +1,4 @@
-import { readKey } from '../../../../nodes/shared/form/itemKey';
+import { readKey } from '../../../../nodes/shared/effects/itemKey';
 import { failureOf, valueOf } from '../../results';
 
 const keyOf = (value: unknown, entered?: string): string => valueOf(readKey('Session Key', value, entered));

@@ -1,7 +1,7 @@
 import { fail, failInput, ok, type Result } from '../errors/failure';
 import { excerpt, parseJson, type Json } from '../text/json';
 import { textOrJson } from '../text/textOf';
-import { refuseRounded } from './pastedJson';
+import { refuseRounded } from '../form/pastedJson';
 
 /** What may stand between the parts of a key. */
 const BETWEEN = String.raw`[\s:;,|/_#()[\]{}-]`;
