@@ -194,6 +194,9 @@ test('while an expression of the node has no data, n8n reads an export when the 
 
 	await editor.page.getByText('Execute previous nodes').click();
 	await editor.page.getByText('Execute previous nodes').waitFor({ state: 'detached' });
+	await editor.closeNode();
+	await editor.openNode('Flow Task');
+	await editor.untilRow('Prompt fills text (6) · 13 inputs');
 	await editor.paste('workflowDefinition', exported.replace('"text": "text, watermark"', '"text": ["6", 0]'));
 	await expectShown(await editor.untilRow('Prompt fills text (6) · 12 inputs'));
 });

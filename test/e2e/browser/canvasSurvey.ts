@@ -69,10 +69,15 @@ const SURVEY = `(() => {
 			.filter((note) => spareHeight(note) > ${SPARE_HEIGHT_PX})
 			.map((note) => titleOf(note) + ': ' + Math.round(spareHeight(note)) + ' px'),
 	};
-	/** The canvas is drawn smaller, so that the whole workflow fits. */
+	/** In pixels of the canvas's full size, because a large workflow is drawn smaller. The text's own element fills the note. */
 	function spareHeight(note) {
+		const texts = document.createTreeWalker(note, NodeFilter.SHOW_TEXT);
+		let lowest = -Infinity;
+		while (texts.nextNode()) {
+			if (texts.currentNode.textContent.trim()) lowest = Math.max(lowest, textBox(texts.currentNode).bottom);
+		}
 		const { bottom, height } = boxOf(note);
-		return ((bottom - textBox(note).bottom) * note.offsetHeight) / height;
+		return ((bottom - lowest) * note.offsetHeight) / height;
 	}
 })()`;
 
