@@ -80,6 +80,17 @@ describe('Agent step with approval', () => {
 		expect([invocations.length, sessions.length, effects]).toEqual([2, 1, { refunded: 1 }]);
 	}, 300_000);
 
+	test('an agent that does not ask ends without a form, and asks with what the note says to request', async () => {
+		const ended = await n8n.client.waitForExecution(await start(''), { timeoutMs: DEADLINE_MS });
+		succeeded(ended);
+		expect(outputItems(ended, 'What the agent asks')).toEqual([]);
+		expect(field(ended, 'What the agent says', 'answer')).toContain('Turn 1');
+		const note = readTemplate('agent-approval.json').nodes.find(({ id }) => id === 'note-setup');
+		const order = /`(\[question: .*?\])`/.exec(String(note?.parameters.content))?.[1] ?? 'none';
+		const asleep = await untilAsleep(await start(order));
+		expect(order).toContain(String(field(asleep, 'What the agent asks', 'question')));
+	}, 300_000);
+
 	test('a person can agree to the first question and decline the tool after it', async () => {
 		const id = await start('[question: May I refund?] [tool: refund {"order":"A-1042"}]');
 		await decide(await untilAsleep(id), 'Yes');

@@ -201,7 +201,7 @@ test('tools, their results and the tool choice are entered in the form', async (
 	expect([await editor.field('toolCalls').count(), await editor.field('toolCallId').count()]).toEqual([1, 1]);
 
 	await editor.addOption('Tools');
-	await editor.page.getByRole('button', { name: 'Add Tool', exact: true }).click();
+	await editor.page.getByRole('button', { name: 'Add tool', exact: true }).click();
 	await editor.type('name', 'get_order');
 	await editor.addOption('Tool Choice');
 	await choose('toolChoice', 'One Tool');

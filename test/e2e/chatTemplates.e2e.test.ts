@@ -50,7 +50,7 @@ describe('Chat with a tool', () => {
 
 	async function ask(orders: string): Promise<Execution> {
 		const document = fillTemplate(readTemplate('chat-tool.json'), {
-			fields: { Ask: { model: modelById('plain-1') }, Answer: { model: modelById('plain-1') } },
+			fields: { Ask: { model: modelById('plain-1') } },
 			values: { [QUESTION]: `${QUESTION} ${orders}` },
 			credentials: { flowPlatformApi: stage.account },
 		});
@@ -69,6 +69,7 @@ describe('Chat with a tool', () => {
 		const { chats } = stage.platform.books();
 		expect(chats.map(({ body }) => body.tool_choice)).toEqual([undefined, 'none']);
 		expect(chats[0]?.body.tools).toEqual(chats[1]?.body.tools);
+		expect(chats.map(({ body }) => body.model)).toEqual(['plain-1', 'plain-1']);
 		expect(stage.n8n.log.errors()).toEqual([]);
 	});
 

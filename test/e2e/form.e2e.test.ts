@@ -182,6 +182,25 @@ test('what was found in any export can be read below it without scrolling', asyn
 	}
 });
 
+test('while an expression of the node has no data, n8n reads an export when the node is opened again, as the notice says', async () => {
+	const parameters = { workflowId, promptText: '={{ $json.prompt }}' };
+	await editor.openWorkflow(await saveWorkflow('A prompt from the list', { 'Flow Task': parameters }));
+	await editor.openNode('Flow Task');
+	await editor.paste('workflowDefinition', exported);
+	await editor.rowsNotice.getByText('close this node and open it again').waitFor();
+	await editor.closeNode();
+	await editor.openNode('Flow Task');
+	await editor.untilRow('Prompt fills text (6) · 13 inputs');
+
+	await editor.page.getByText('Execute previous nodes').click();
+	await editor.page.getByText('Execute previous nodes').waitFor({ state: 'detached' });
+	await editor.closeNode();
+	await editor.openNode('Flow Task');
+	await editor.untilRow('Prompt fills text (6) · 13 inputs');
+	await editor.paste('workflowDefinition', exported.replace('"text": "text, watermark"', '"text": ["6", 0]'));
+	await expectShown(await editor.untilRow('Prompt fills text (6) · 12 inputs'));
+});
+
 describe('an export pasted into a node', () => {
 	const editorFile = JSON.stringify({ last_node_id: 9, nodes: [], links: [], version: 0.4 }, null, 2);
 

@@ -35,6 +35,7 @@ test.each(readdirSync(folder).filter((file) => file.endsWith('.json')))(
 			struckThrough: [],
 			crossedNotes: [],
 			cutNotes: [],
+			emptyNotes: [],
 		});
 	},
 );

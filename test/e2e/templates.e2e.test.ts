@@ -194,7 +194,7 @@ describe('Image to image from a form', () => {
 });
 
 describe('Review of a batch', () => {
-	test('ticked images are made again until none is ticked, each image is kept once, and a failure is not', async () => {
+	test('ticked images are made again under their numbers until none is ticked, each image is kept once, a failure is not, and the last page says so', async () => {
 		const { workflowId } = await stage.platform.hostWorkflow(textToImage);
 		const document = fillTemplate(readTemplate('image-review.json'), {
 			fields: { 'Make the pictures': hostedWorkflow(workflowId, textToImage) },
@@ -234,7 +234,11 @@ describe('Review of a batch', () => {
 		const second = await pageOf();
 		expect(second.match(/<img [^>]*\/files\//g)).toHaveLength(2);
 		expect(second).not.toContain('a lighthouse');
+		expect(second.match(/<h3>[^<]*/g)).toEqual(['<h3>2: a tram', '<h3>3: a fox']);
 		await tick();
+		expect(await pageOf()).toContain('Kept 3 of 4: rows 1, 2 and 3');
+		// The script of the last page does this.
+		await fetch(formWaitingUrl, { method: 'POST' });
 		const execution = await stage.n8n.client.waitForExecution(id);
 
 		expect([execution.status, failureOf(execution)]).toEqual(['success', undefined]);

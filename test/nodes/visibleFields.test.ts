@@ -1,5 +1,14 @@
-import { NodeHelpers, type INode, type INodeParameters, type INodeTypeDescription } from 'n8n-workflow';
+import {
+	NodeHelpers,
+	type INode,
+	type INodeParameters,
+	type INodeProperties,
+	type INodePropertyCollection,
+	type INodePropertyOptions,
+	type INodeTypeDescription,
+} from 'n8n-workflow';
 
+import { AgentInvoke } from '../../nodes/AgentInvoke/AgentInvoke.node';
 import { ChatCompletion } from '../../nodes/ChatCompletion/ChatCompletion.node';
 import { FlowTask } from '../../nodes/FlowTask/FlowTask.node';
 
@@ -46,3 +55,30 @@ test('Chat Completion shows six fields, seven with reasoning, and no rows of mes
 	]);
 	expect(chat({ options: { messagesJson: '[]' } })).toEqual(['Model', 'Reasoning', ...after]);
 });
+
+/** In a window of 1280 pixels, n8n cuts off a longer label of a row within other fields. */
+const LONGEST_ROW_LABEL_CHARS = 18;
+
+/** The labels in rows that are themselves within options or rows. */
+function nestedRowLabels(
+	fields: ReadonlyArray<INodeProperties | INodePropertyCollection | INodePropertyOptions>,
+	depth = 0,
+): string[] {
+	return fields.flatMap((field) => {
+		if (!('type' in field)) return [];
+		const groups = field.type === 'fixedCollection' ? (field.options ?? []) : [];
+		const rows = groups.flatMap((group) => ('values' in group ? group.values : []));
+		const labels = depth > 0 ? rows.map(({ displayName }) => displayName) : [];
+		const options = field.type === 'collection' ? (field.options ?? []) : [];
+		return [...labels, ...nestedRowLabels([...rows, ...options], depth + 1)];
+	});
+}
+
+test.each([new AgentInvoke(), new ChatCompletion(), new FlowTask()])(
+	'labels of rows within other fields are not cut off: $description.displayName',
+	({ description }) => {
+		const labels = nestedRowLabels(description.properties);
+		expect(labels).not.toEqual([]);
+		expect(labels.filter((label) => label.length > LONGEST_ROW_LABEL_CHARS)).toEqual([]);
+	},
+);

@@ -42,7 +42,7 @@ const TO_FILL_IN: Readonly<Record<string, readonly string[]>> = {
 	'agent-pictures.json': ['Make a picture: Workflow', 'Model: Model'],
 	'agent-tool.json': [],
 	'chat-reasoning.json': ['Think and answer: Model'],
-	'chat-tool.json': ['Answer: Model', 'Ask: Model'],
+	'chat-tool.json': ['Ask: Model'],
 	'image-batch.json': ['Make the pictures: Workflow'],
 	'image-review.json': ['Make the pictures: Workflow'],
 	'image-to-image-form.json': ['Repaint the picture: Workflow'],

@@ -13,7 +13,7 @@ import type { ItemForm } from './inputs';
 import type { AgentRun } from './run';
 
 export const inputField: INodeProperties = {
-	displayName: 'Input Data Field Name',
+	displayName: 'Input Data Field',
 	name: 'binaryPropertyName',
 	type: 'string',
 	default: 'data',
@@ -25,7 +25,7 @@ export const filesField: INodeProperties = {
 	name: 'files',
 	type: 'fixedCollection',
 	typeOptions: { multipleValues: true },
-	placeholder: 'Add File',
+	placeholder: 'Add file',
 	default: {},
 	options: [
 		{

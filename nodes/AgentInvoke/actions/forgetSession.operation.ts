@@ -13,6 +13,7 @@ const field: INodeProperties = {
 	name: 'forgetKey',
 	type: 'string',
 	default: '',
+	placeholder: 'e.g. a customer number',
 	hint: "In a chat, leave it empty to forget the chat's own session",
 	description: 'The key of the session to forget. The next message with this key begins a new session.',
 };

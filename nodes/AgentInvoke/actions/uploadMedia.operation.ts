@@ -34,10 +34,7 @@ async function uploadAll(context: IExecuteFunctions, run: AgentRun): Promise<INo
 				await limit(
 					async () =>
 						await workItem(async () => {
-							const name = new ItemForm(context, itemIndex).text(
-								'binaryPropertyName',
-								'Input Data Field Name',
-							);
+							const name = new ItemForm(context, itemIndex).text('binaryPropertyName', 'Input Data Field');
 							if (!name.ok) return name;
 							const upload = await uploadField(context, itemIndex, name.value, run);
 							if (!upload.ok) return upload;

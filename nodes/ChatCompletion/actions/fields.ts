@@ -10,7 +10,7 @@ const imageFields: INodeProperties = {
 	name: 'images',
 	type: 'fixedCollection',
 	typeOptions: { multipleValues: true },
-	placeholder: 'Add Image',
+	placeholder: 'Add image',
 	default: {},
 	options: [
 		{
@@ -29,7 +29,7 @@ const imageFields: INodeProperties = {
 					description: 'Where the image comes from',
 				},
 				{
-					displayName: 'Input Data Field Name',
+					displayName: 'Input Data Field',
 					name: 'binaryPropertyName',
 					type: 'string',
 					default: 'data',
@@ -69,7 +69,7 @@ const messageRows: INodeProperties = {
 	name: 'messages',
 	type: 'fixedCollection',
 	typeOptions: { multipleValues: true, sortable: true },
-	placeholder: 'Add Message',
+	placeholder: 'Add message',
 	default: { message: [{ role: 'user', content: '' }] },
 	// n8n hides a field by an option only in its editor: in an execution, hidden rows keep their values and are not read.
 	displayOptions: { hide: { '/options.messagesJson': [{ _cnd: { exists: true } }] } },

@@ -110,7 +110,7 @@ export const CHAT_OPTIONS = defineOptions({
 		name: 'stop',
 		isExpert: true,
 		type: 'string',
-		typeOptions: { multipleValues: true, multipleValueButtonText: 'Add Text' },
+		typeOptions: { multipleValues: true, multipleValueButtonText: 'Add text' },
 		default: [],
 		description: 'The answer ends before one of these texts. \\n stands for a new line.',
 	},

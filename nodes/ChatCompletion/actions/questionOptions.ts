@@ -27,7 +27,7 @@ export const QUESTION_OPTIONS = defineOptions({
 		name: 'tools',
 		type: 'fixedCollection',
 		typeOptions: { multipleValues: true, sortable: true },
-		placeholder: 'Add Tool',
+		placeholder: 'Add tool',
 		default: {},
 		options: [
 			{
@@ -53,12 +53,13 @@ export const QUESTION_OPTIONS = defineOptions({
 						description: 'What the tool does and when to call it, written for the model',
 					},
 					{
-						displayName: 'Parameters (JSON Schema)',
+						displayName: 'Parameters',
 						name: 'parameters',
 						type: 'json',
 						typeOptions: { rows: 5 },
 						default: '{\n  "type": "object",\n  "properties": {},\n  "required": []\n}',
-						description: 'The arguments of the tool, e.g. "properties": { "order_id": { "type": "string" } }',
+						hint: 'A JSON schema, e.g. "properties": {"order": {"type": "string"}}',
+						description: 'The arguments of the tool, which the model fills in',
 					},
 				],
 			},

@@ -65,27 +65,26 @@ function readParameters(value: unknown, tool: string): Result<JsonObject> {
 	const parsed = typeof entered === 'string' ? parseRounded(entered) : entered;
 	const advice =
 		'Enter an object such as { "type": "object", "properties": { "order_id": { "type": "string" } } }, or {} for a tool without parameters.';
-	if (!isJsonObject(parsed))
-		return failInput(`${tool}: 'Parameters (JSON Schema)' is not a JSON object`, advice);
+	if (!isJsonObject(parsed)) return failInput(`${tool}: 'Parameters' is not a JSON object`, advice);
 	const { type = 'object', ...rest } = parsed;
 	if (type !== 'object') {
-		return failInput(`${tool}: 'Parameters (JSON Schema)' is not the JSON schema of an object`, advice);
+		return failInput(`${tool}: 'Parameters' is not the JSON schema of an object`, advice);
 	}
 	const isSchema =
 		Object.keys(rest).length === 0 || Object.keys(rest).some((key) => SCHEMA_KEYWORDS.has(key));
 	if (!isSchema) {
 		return failInput(
-			`${tool}: 'Parameters (JSON Schema)' is not a JSON schema: it has ${excerpt(Object.keys(rest).join(', '), 120)}`,
+			`${tool}: 'Parameters' is not a JSON schema: it has ${excerpt(Object.keys(rest).join(', '), 120)}`,
 			`If these are example arguments, enter their schema: ${jsonText(schemaOfExample(parsed))}`,
 		);
 	}
-	const refusal = refuseSchema(`${tool}: 'Parameters (JSON Schema)'`, parsed, value);
+	const refusal = refuseSchema(`${tool}: 'Parameters'`, parsed, value);
 	if (refusal) return fail(refusal);
 	// Other faults are left to the platform, because only it knows what its tools may contain.
 	const fault = faultOf(parsed);
 	if (fault.startsWith('no such schema #')) {
 		return failInput(
-			`${tool}: 'Parameters (JSON Schema)' is not a valid schema: ${fault}`,
+			`${tool}: 'Parameters' is not a valid schema: ${fault}`,
 			'Correct the "$ref", or add what it refers to, e.g. under "$defs".',
 		);
 	}

@@ -198,7 +198,7 @@ export const TASK_OPTIONS = defineOptions({
 						'A node that saves files',
 					),
 					{
-						displayName: 'Put Output File in Field',
+						displayName: 'Output Data Field',
 						name: 'field',
 						type: 'string',
 						default: 'data',

@@ -46,6 +46,7 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 	};
 }
 
+/** While any expression of the node fails, as one does without input data, n8n reloads nothing after a change. */
 const NOTHING_PASTED =
 	"To see the workflow's inputs here, choose a saved workflow, or paste the API-format export into 'Workflow Definition' above. If they do not appear, close this node and open it again.";
 

@@ -10,7 +10,12 @@ export interface CanvasSurvey {
 	crossedNotes: string[];
 	/** Notes that are too small for their text. */
 	cutNotes: string[];
+	/** Notes that are much taller than their text. */
+	emptyNotes: string[];
 }
+
+/** The most height that a note may have below its text, at the canvas's full size: about two lines. */
+const SPARE_HEIGHT_PX = 45;
 
 /** The script that runs in the page, where the canvas is drawn. */
 const SURVEY = `(() => {
@@ -60,7 +65,20 @@ const SURVEY = `(() => {
 		cutNotes: notes
 			.filter((note) => textBox(note).bottom > boxOf(note).bottom)
 			.map(titleOf),
+		emptyNotes: notes
+			.filter((note) => spareHeight(note) > ${SPARE_HEIGHT_PX})
+			.map((note) => titleOf(note) + ': ' + Math.round(spareHeight(note)) + ' px'),
 	};
+	/** In pixels of the canvas's full size, because a large workflow is drawn smaller. The text's own element fills the note. */
+	function spareHeight(note) {
+		const texts = document.createTreeWalker(note, NodeFilter.SHOW_TEXT);
+		let lowest = -Infinity;
+		while (texts.nextNode()) {
+			if (texts.currentNode.textContent.trim()) lowest = Math.max(lowest, textBox(texts.currentNode).bottom);
+		}
+		const { bottom, height } = boxOf(note);
+		return ((bottom - lowest) * note.offsetHeight) / height;
+	}
 })()`;
 
 export async function surveyCanvas(page: Page): Promise<CanvasSurvey> {

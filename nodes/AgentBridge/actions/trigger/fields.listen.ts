@@ -46,7 +46,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		type: 'fixedCollection',
 		// The default is complete, so that adding the option is enough to get replies if "ID Path" is filled in.
 		default: { frame: { template: REPLY_TEMPLATE, correlationPath: '', replyPath: 'reply_to' } },
-		placeholder: 'Add Frame',
+		placeholder: 'Add frame',
 		description:
 			"Sends the output of the last node, a frame for each item, over the trigger's own connection once the execution has succeeded. Does not work in tests in the editor or in queue mode, where n8n does not hand over the output: use 'Agent Bridge' with \"Use the Trigger's Connection\" there.",
 		options: [
@@ -100,7 +100,7 @@ export const LISTEN_FIELDS: readonly INodeProperties[] = [
 		type: 'string',
 		default: '',
 		placeholder: 'e.g. message, interrupt',
-		hint: 'Empty means every event: with "message", only {"type": "message", …} starts the workflow',
+		hint: 'Empty means every event; with "message", only {"type": "message", …} starts the workflow',
 		description:
 			"The events that start the workflow, separated by commas. Empty includes answers to a heartbeat. The option 'Event Path' says where a frame names its event.",
 	},

@@ -32,7 +32,7 @@ export const upload: Operation = {
 			description: 'Where the image comes from',
 		},
 		{
-			displayName: 'Input Data Field Name',
+			displayName: 'Input Data Field',
 			name: 'inputDataFieldName',
 			type: 'string',
 			required: true,

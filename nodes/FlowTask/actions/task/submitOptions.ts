@@ -34,7 +34,7 @@ const imageSlotValues: INodeProperties[] = [
 		description: 'Where the image comes from',
 	},
 	{
-		displayName: 'Input Data Field Name',
+		displayName: 'Input Data Field',
 		name: 'binaryField',
 		type: 'string',
 		default: 'data',

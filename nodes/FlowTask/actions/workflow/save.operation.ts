@@ -51,8 +51,11 @@ export const save: Operation = {
 			placeholder: 'e.g. wf_8c1f0a',
 			description: "The ID that the platform's console shows for the hosted workflow",
 		},
-		{ ...definitionField, hint: undefined },
-		{ ...viewField, hint: undefined },
+		{
+			...definitionField,
+			hint: 'Paste the API-format export: the form of Run and Submit then lists its inputs',
+		},
+		viewField,
 	],
 	async execute(context) {
 		const saved = await readSaved(context);

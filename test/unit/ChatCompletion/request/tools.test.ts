@@ -64,44 +64,38 @@ test('a schema may be text or an object, with or without its type', () => {
 test.each<[ToolRow[], string]>([
 	[[tool({ name: '' })], 'Tool 1 has no name'],
 	[[tool(), tool()], 'Tool 2 has the same name as another tool: "get_order"'],
-	[
-		[tool({ parameters: '{"type":' })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' is not a JSON object',
-	],
-	[[tool({ parameters: [] })], 'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' is not a JSON object'],
+	[[tool({ parameters: '{"type":' })], 'Tool 1 ("get_order"): \'Parameters\' is not a JSON object'],
+	[[tool({ parameters: [] })], 'Tool 1 ("get_order"): \'Parameters\' is not a JSON object'],
 	[
 		[tool({ parameters: { type: 'string' } })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' is not the JSON schema of an object',
+		'Tool 1 ("get_order"): \'Parameters\' is not the JSON schema of an object',
 	],
 	// The whole tool in the format of the interface is not a schema.
-	[
-		[tool({ parameters: SENT })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' is not the JSON schema of an object',
-	],
+	[[tool({ parameters: SENT })], 'Tool 1 ("get_order"): \'Parameters\' is not the JSON schema of an object'],
 	// Example arguments are not a schema.
 	[
 		[tool({ parameters: { order_id: '17' } })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' is not a JSON schema: it has order_id',
+		'Tool 1 ("get_order"): \'Parameters\' is not a JSON schema: it has order_id',
 	],
 	[
 		[tool({ parameters: { properties: { a: { $ref: '#/$defs/a' } } } })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' is not a valid schema: no such schema #/$defs/a',
+		'Tool 1 ("get_order"): \'Parameters\' is not a valid schema: no such schema #/$defs/a',
 	],
 	[
 		[tool({ parameters: '{"properties":{"id":{"maximum":9223372036854775807}}}' })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' contains the number 9223372036854775807, which would lose digits',
+		'Tool 1 ("get_order"): \'Parameters\' contains the number 9223372036854775807, which would lose digits',
 	],
 	[
 		[tool({ parameters: '{"properties":{"id":{},"id":{"type":"string"}}}' })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' has an object that contains the key "id" twice',
+		'Tool 1 ("get_order"): \'Parameters\' has an object that contains the key "id" twice',
 	],
 	[
 		[tool({ parameters: { properties: { id: { enum: [2 ** 60] } } } })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' contains the number 1152921504606847000, which would lose digits',
+		'Tool 1 ("get_order"): \'Parameters\' contains the number 1152921504606847000, which would lose digits',
 	],
 	[
 		[tool({ parameters: { properties: JSON.parse(deeplyNested('object', 600)) } })],
-		'Tool 1 ("get_order"): \'Parameters (JSON Schema)\' is nested too deeply',
+		'Tool 1 ("get_order"): \'Parameters\' is nested too deeply',
 	],
 ])('refuses an invalid tool: %#', (rows, message) => {
 	expect(toolFields(rows, 'auto', '')).toMatchObject({ ok: false, failure: { kind: 'badInput', message } });
