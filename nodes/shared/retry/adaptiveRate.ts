@@ -88,6 +88,11 @@ export class AdaptiveRate {
 		return Math.max(0, this.pausedUntilMs - nowMs);
 	}
 
+	/** Whether the latest refusal was most likely chance, so that others may well be accepted meanwhile. */
+	get wasByChance(): boolean {
+		return this.refusalsInARow < MOST_BY_CHANCE && this.belief.wasByChance;
+	}
+
 	/**
 	 * Waits until a request may start; those of a lane start in the order in which they asked. At the deadline or after a
 	 * stop, starts none and returns a settled request.
@@ -177,8 +182,7 @@ export class AdaptiveRate {
 	 * unless these few were most likely chance: a service that refuses one request in ten would otherwise stop them all.
 	 */
 	private backOff(nowMs: number, askedMs: number): void {
-		const isChance = this.refusalsInARow < MOST_BY_CHANCE && this.belief.wasByChance;
-		if (this.refusalsInARow > 0 && !isChance) {
+		if (this.refusalsInARow > 0 && !this.wasByChance) {
 			this.backoffMs = Math.min(LONGEST_SPACING_MS, Math.max(2 * this.backoffMs, SHORTEST_BACKOFF_MS));
 			this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + askedMs);
 		}
