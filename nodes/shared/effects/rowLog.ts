@@ -78,11 +78,7 @@ export class RowLog<E> {
 	}
 
 	/** Records what is known of an effect. @param cells all cells of its row except `rowKey` */
-	put(effect: E, cells: TableRow): void {
-		this.keep(effect, cells);
-	}
-
-	private keep(effect: E, cells: TableRow): LoggedRow {
+	put(effect: E, cells: TableRow): LoggedRow {
 		const row = this.rows.get(effect) ?? { ...NEW_ROW };
 		row.cells = cells;
 		row.text = JSON.stringify(cells);
@@ -92,11 +88,12 @@ export class RowLog<E> {
 	}
 
 	/**
-	 * Records an effect that is about to be requested. Unless the last write has just shown that the table can be written,
-	 * the row is written first; effects that come meanwhile share the outcome.
+	 * Records an effect that is about to be requested. Until a write of this run has shown that the table can be written,
+	 * the row is written first; effects that come meanwhile share the outcome. Later rows follow within two seconds, so a
+	 * process that dies loses those of the last two.
 	 */
 	async claim(effect: E, cells: TableRow): Promise<Result<undefined>> {
-		const row = this.keep(effect, cells);
+		const row = this.put(effect, cells);
 		row.claimed = row.text;
 		if (this.isWritable) return ok(undefined);
 		return await (this.proof ??= this.writer.now().finally(() => {
