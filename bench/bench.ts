@@ -14,6 +14,7 @@ import { cpu } from './rows/cpu';
 import { faults } from './rows/faults';
 import { fleet } from './rows/fleet';
 import { growth, pieces } from './rows/growth';
+import { largeExports } from './rows/largeExport';
 import { latency } from './rows/latency';
 import { load } from './rows/load';
 import { files } from './rows/memory';
@@ -43,7 +44,7 @@ const ROWS: readonly Row[] = [
 		fleet,
 		chance,
 	],
-	...[sse, chats, questions, sessions, agents, agentRivals, racing, load, cpu],
+	...[sse, chats, questions, sessions, agents, agentRivals, racing, load, largeExports, cpu],
 ];
 
 const resultsFile = join(__dirname, 'results.json');
