@@ -13,9 +13,11 @@ import { chats, questions } from './rows/chats';
 import { cpu } from './rows/cpu';
 import { faults } from './rows/faults';
 import { fleet } from './rows/fleet';
+import { growth, pieces } from './rows/growth';
+import { largeExports } from './rows/largeExport';
 import { latency } from './rows/latency';
 import { load } from './rows/load';
-import { files, growth } from './rows/memory';
+import { files } from './rows/memory';
 import { record } from './rows/record';
 import { pressure } from './rows/pressure';
 import { racing } from './rows/racing';
@@ -27,8 +29,22 @@ import { Stage, type Row } from './stage';
 import { figureOf, summaryOf, type Results } from './summary';
 
 const ROWS: readonly Row[] = [
-	...[batch, latency, rivals, faults, pressure, files, upload, downloads, growth, record, fleet, chance],
-	...[sse, chats, questions, sessions, agents, agentRivals, racing, load, cpu],
+	...[
+		batch,
+		latency,
+		rivals,
+		faults,
+		pressure,
+		files,
+		upload,
+		downloads,
+		growth,
+		pieces,
+		record,
+		fleet,
+		chance,
+	],
+	...[sse, chats, questions, sessions, agents, agentRivals, racing, load, largeExports, cpu],
 ];
 
 const resultsFile = join(__dirname, 'results.json');

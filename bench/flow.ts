@@ -11,6 +11,8 @@ export type Step = Pick<Node, 'name' | 'type' | 'typeVersion' | 'parameters'> & 
 
 const TRIGGER = 'Run now';
 const SOURCE = 'Prompts';
+/** The step that gives one item per prompt. */
+export const PROMPTS = 'One item per prompt';
 const LOOK_EVERY_MS = 250;
 const RUN_DEADLINE_MS = 600_000;
 
@@ -26,7 +28,7 @@ function prompts(count: number, label: string): Step[] {
 			parameters: { mode: 'raw', jsonOutput: `={{ { "prompts": ${keys} } }}`, options: {} },
 		},
 		{
-			name: 'One item per prompt',
+			name: PROMPTS,
 			type: 'n8n-nodes-base.splitOut',
 			typeVersion: 1,
 			parameters: { fieldToSplitOut: 'prompts', options: { destinationFieldName: 'prompt' } },

@@ -1,7 +1,7 @@
-// Memory and growth: 200 large files, 10,000 tasks, and how time grows with their number.
+// Memory: how it is measured, and that of 200 large files.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { atMost, median, none, told, type Figure } from '../figures';
-import { FLOW_TASK, flowTaskFlow, promptFlow, runWell, type FlowTaskRun, type Step } from '../flow';
+import { atMost, median, none, told } from '../figures';
+import { FLOW_TASK, flowTaskFlow, promptFlow, runWell, type Step } from '../flow';
 import { INSPECTED, Inspector } from '../inspector';
 import { forgetPeak, MB, memoryOf } from '../processMeter';
 import type { Row, Stage } from '../stage';
@@ -12,63 +12,55 @@ const FILES = 200;
 const FILE_MB = 10;
 const FILES_MB_LIMIT = 150;
 
-const MANY = 10_000;
-const FEW = 1_000;
-const TASKS_MB_LIMIT = 300;
-const GROWTH_LIMIT = 11;
-
 /** Three are enough: each run measures a fresh n8n, so the figures vary little. */
-const RUNS = 3;
+export const MEMORY_RUNS = 3;
 const SETTLE_MS = 1_000;
-
-interface GrowthCase {
-	readonly name: string;
-	readonly parameters: NonNullable<FlowTaskRun['parameters']>;
-	/** Numbers of tasks, run one after another in a fresh n8n; memory is measured in the first run. */
-	readonly counts: readonly number[];
-}
-
-const BY_DEFAULT: GrowthCase = {
-	name: 'default options',
-	parameters: { options: { output: 'urls' } },
-	counts: [MANY],
-};
-/** The node runs as fast as it can, which is harder than any real use. */
-const UNLIMITED: GrowthCase = {
-	name: 'no limit of requests',
-	parameters: { options: { output: 'urls' }, limits: { requestsPerSecond: 0 } },
-	counts: [MANY, FEW],
-};
 
 /** Starts a fresh n8n and uses every part once, so that loading and compiling do not count. */
 export async function inWarmN8n<T>(
 	stage: Stage,
 	platform: BenchPlatform,
 	work: (n8n: RunningN8n, sample: object) => Promise<T>,
+	env: NodeJS.ProcessEnv = {},
 ): Promise<T> {
-	return await stage.withFreshN8n(async (n8n) => {
-		const customer = await platform.customer();
-		const flow = await flowTaskFlow({ n8n, platform, customer, count: 10, label: 'warm-up' });
-		const { executionId } = await runWell(n8n, flow);
-		const [item] = outputItems(await n8n.client.getExecution(executionId), FLOW_TASK);
-		const sample = item?.json ?? {};
-		await runWell(n8n, promptFlow(10, 'warm-up', [editFields(sample)]));
-		return await work(n8n, sample);
-	}, INSPECTED);
+	return await stage.withFreshN8n(
+		async (n8n) => {
+			const customer = await platform.customer();
+			const flow = await flowTaskFlow({ n8n, platform, customer, count: 10, label: 'warm-up' });
+			const { executionId } = await runWell(n8n, flow);
+			const [item] = outputItems(await n8n.client.getExecution(executionId), FLOW_TASK);
+			const sample = item?.json ?? {};
+			await runWell(n8n, promptFlow(10, 'warm-up', [editFields(sample)]));
+			return await work(n8n, sample);
+		},
+		{ ...INSPECTED, ...env },
+	);
 }
 
-/** @returns by how many MB the peak exceeds the idle level, and the run's time */
-export async function growthOf(
-	n8n: RunningN8n,
-	flow: WorkflowDocument,
-): Promise<{ megabytes: number; wallMs: number; executionId: string }> {
+export interface Grown {
+	/** By how much the peak exceeds the idle level. */
+	readonly megabytes: number;
+	/** The time of all executions together. */
+	readonly wallMs: number;
+	/** The last execution. */
+	readonly executionId: string;
+}
+
+/** Runs workflows, one after another. */
+export async function growthOf(n8n: RunningN8n, ...flows: readonly WorkflowDocument[]): Promise<Grown> {
 	const inspector = await Inspector.of(n8n);
 	await inspector.collectGarbage();
 	inspector.close();
 	await sleep(SETTLE_MS);
 	const idle = memoryOf(n8n.pid).nowBytes;
 	forgetPeak(n8n.pid);
-	const { wallMs, executionId } = await runWell(n8n, flow);
+	let wallMs = 0;
+	let executionId = '';
+	for (const flow of flows) {
+		const run = await runWell(n8n, flow);
+		wallMs += run.wallMs;
+		({ executionId } = run);
+	}
 	return { megabytes: (memoryOf(n8n.pid).peakBytes - idle) / MB, wallMs, executionId };
 }
 
@@ -87,9 +79,9 @@ function editFields(sample: object): Step {
 	};
 }
 
-async function baseline(stage: Stage, platform: BenchPlatform, count: number): Promise<number> {
+export async function baseline(stage: Stage, platform: BenchPlatform, count: number): Promise<number> {
 	const grown: number[] = [];
-	for (let run = 1; run <= stage.times(RUNS); run++) {
+	for (let run = 1; run <= stage.times(MEMORY_RUNS); run++) {
 		const { megabytes } = await inWarmN8n(stage, platform, async (n8n, sample) => {
 			return await growthOf(n8n, promptFlow(count, `edit fields ${run}`, [editFields(sample)]));
 		});
@@ -106,7 +98,7 @@ export const files: Row = {
 			const own = await baseline(stage, platform, FILES);
 			const grown: number[] = [];
 			let lost = 0;
-			for (let run = 1; run <= stage.times(RUNS); run++) {
+			for (let run = 1; run <= stage.times(MEMORY_RUNS); run++) {
 				await inWarmN8n(stage, platform, async (n8n) => {
 					const customer = await platform.customer();
 					await platform.resetBooks();
@@ -127,76 +119,3 @@ export const files: Row = {
 		});
 	},
 };
-
-export const growth: Row = {
-	name: 'growth',
-	async measure(stage) {
-		return await stage.withPlatform({ runners: 16, taskMs: 0 }, async (platform) => {
-			const own = await baseline(stage, platform, MANY);
-			const byDefault = await grow(stage, platform, BY_DEFAULT);
-			const unlimited = await grow(stage, platform, UNLIMITED);
-			const megabytes = byDefault.megabytes.map((used) => used - own);
-			const [many = [], few = []] = unlimited.wallMs;
-			const ratios = many.map((timeMs, run) => timeMs / (few[run] ?? Number.NaN));
-			return [
-				told(own, `${MANY} items through Edit Fields: memory`, ' MB'),
-				atMost(TASKS_MB_LIMIT, median(megabytes), {
-					what: `${MANY} tasks, ${BY_DEFAULT.name}: memory above that`,
-					kind: 'time',
-					unit: ' MB',
-					runs: megabytes,
-				}),
-				atMost(GROWTH_LIMIT, median(ratios), {
-					what: `time for ${MANY} ÷ time for ${FEW}, ${UNLIMITED.name}`,
-					kind: 'time',
-					unit: ' ×',
-					runs: ratios,
-				}),
-				...timesOf(BY_DEFAULT, byDefault),
-				...timesOf(UNLIMITED, unlimited),
-			];
-		});
-	},
-};
-
-interface Growth {
-	readonly megabytes: readonly number[];
-	/** By the counts of the case, then by run. */
-	readonly wallMs: ReadonlyArray<readonly number[]>;
-	/** Tasks too many or too few. */
-	readonly wrong: number;
-}
-
-async function grow(stage: Stage, platform: BenchPlatform, one: GrowthCase): Promise<Growth> {
-	const megabytes: number[] = [];
-	const wallMs: number[][] = one.counts.map(() => []);
-	let wrong = 0;
-	for (let run = 1; run <= stage.times(RUNS); run++) {
-		await inWarmN8n(stage, platform, async (n8n) => {
-			const customer = await platform.customer();
-			await platform.resetBooks();
-			let surplus = 0;
-			for (const [index, count] of one.counts.entries()) {
-				const label = `growth ${one.name} ${count} ${run}`;
-				const { parameters } = one;
-				const flow = await flowTaskFlow({ n8n, platform, customer, count, label, parameters });
-				const grown = await growthOf(n8n, flow);
-				wallMs[index]?.push(grown.wallMs);
-				if (index === 0) megabytes.push(grown.megabytes);
-				surplus -= count;
-			}
-			wrong += Math.abs(surplus + (await platform.books()).tasksMade);
-		});
-	}
-	return { megabytes, wallMs, wrong };
-}
-
-function timesOf({ name, counts }: GrowthCase, { wallMs, wrong }: Growth): Figure[] {
-	const times = wallMs.map((runs, index) => {
-		const seconds = runs.map((timeMs) => timeMs / 1000);
-		const what = `${counts[index]} instant tasks, ${name}: wall time`;
-		return told(median(seconds), what, ' s', seconds);
-	});
-	const what = `${counts.join(' and ')} tasks, ${name}: too many or too few`;
-	return [...times, none(wrong, what)];
-}

@@ -285,11 +285,11 @@ function known(answer: Answer): Seen {
 
 const NO_LONGER: Failure = {
 	kind: 'notSubmitted',
-	message: 'The run ended before this item could be submitted',
-	advice: 'Nothing was submitted for this item. Run the node again with this item.',
+	message: 'The run ended before this item could be sent',
+	advice: 'Nothing was sent for this item. Run the node again with this item.',
 	details: { status: 'notSubmitted' },
 };
 
 function beforeAnything(failure: Failure): Failure {
-	return { ...failure, advice: `Nothing was submitted for this item. ${failure.advice}` };
+	return { ...failure, advice: `Nothing was sent for this item. ${failure.advice}` };
 }

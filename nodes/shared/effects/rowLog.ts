@@ -85,8 +85,9 @@ export class RowLog<E> {
 	}
 
 	/**
-	 * Records an effect that is about to be requested. Unless the last write has just shown that the table can be written,
-	 * the row is written first; effects that come meanwhile share the outcome.
+	 * Records an effect that is about to be requested. Until a write of this run has shown that the table can be written,
+	 * the row is written first; effects that come meanwhile share the outcome. Later rows follow within two seconds, so a
+	 * process that dies loses those of the last two.
 	 */
 	async claim(effect: E, cells: TableRow): Promise<Result<undefined>> {
 		this.put(effect, cells);

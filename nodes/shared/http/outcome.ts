@@ -10,7 +10,7 @@ import type { JsonObject } from '../text/json';
  * - `unclear`: no usable answer came, so it may have been carried out
  * - `notSent`: it never arrived
  * - `redirected`: the service is at another URL
- * - `cancelled`: the execution was stopped
+ * - `cancelled`: it was not sent, because the execution was stopped, its deadline has passed, or its caller withheld it
  */
 export type Outcome<T> = { readonly kind: 'answered'; readonly data: T } | FailedOutcome;
 

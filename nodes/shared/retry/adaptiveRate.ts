@@ -54,6 +54,8 @@ const LOW_RATE_SPACING_MS = 50;
  * - Until something is refused, only the initial limit applies, if any, and the first requests are spaced out a little.
  * - From then on, the rate is the one with the best prospect, given what is believed about the limit.
  * - While nothing at all is accepted, requests back off, and a pause that the service asks for applies to all of them.
+ * - The first answer that is no refusal ends this. The rate then rises with the belief, to at most `GROWTH` times what
+ *   was sent, and the belief fades within some 20 seconds. An account that is not used for a minute is forgotten.
  */
 export class AdaptiveRate {
 	private perSecond: number;
@@ -86,6 +88,11 @@ export class AdaptiveRate {
 	/** How long the service has asked all requests to wait from now, ms; 0 if it has not. */
 	pausedMs(nowMs: number): number {
 		return Math.max(0, this.pausedUntilMs - nowMs);
+	}
+
+	/** Whether the latest refusal was most likely chance, so that others may well be accepted meanwhile. */
+	get wasByChance(): boolean {
+		return this.refusalsInARow < MOST_BY_CHANCE && this.belief.wasByChance;
 	}
 
 	/**
@@ -136,7 +143,7 @@ export class AdaptiveRate {
 		this.startedCount++;
 		const request = { atMs: nowMs, isSettled: false };
 		// A refusal comes sooner than an answer, so a request that is not refused within a second counts as accepted.
-		this.accept(nowMs - SECOND_MS);
+		this.assumeAccepted(nowMs - SECOND_MS);
 		// One request more than is measured is kept, because the first interval begins at it.
 		const keptMs = nowMs - LONGEST_SPAN_MS - SECOND_MS;
 		while ((this.requests[1]?.atMs ?? nowMs) < keptMs) this.requests.shift();
@@ -162,7 +169,7 @@ export class AdaptiveRate {
 		const isNew = request.atMs >= this.refusedAtMs;
 		if (isNew) this.refusedAtMs = nowMs;
 		// Requests that arrived earlier would have been refused by now.
-		this.accept(request.atMs - MOST_OVERTAKEN_MS);
+		this.assumeAccepted(request.atMs - MOST_OVERTAKEN_MS);
 		this.judge(request, true);
 		if (isNew) this.backOff(nowMs, askedMs);
 	}
@@ -177,8 +184,7 @@ export class AdaptiveRate {
 	 * unless these few were most likely chance: a service that refuses one request in ten would otherwise stop them all.
 	 */
 	private backOff(nowMs: number, askedMs: number): void {
-		const isChance = this.refusalsInARow < MOST_BY_CHANCE && this.belief.wasByChance;
-		if (this.refusalsInARow > 0 && !isChance) {
+		if (this.refusalsInARow > 0 && !this.wasByChance) {
 			this.backoffMs = Math.min(LONGEST_SPACING_MS, Math.max(2 * this.backoffMs, SHORTEST_BACKOFF_MS));
 			this.pausedUntilMs = Math.max(this.pausedUntilMs, nowMs + askedMs);
 		}
@@ -186,7 +192,7 @@ export class AdaptiveRate {
 	}
 
 	/** Assumes that requests that were started before this time and are still under way were accepted. */
-	private accept(beforeMs: number): void {
+	private assumeAccepted(beforeMs: number): void {
 		for (const request of this.requests) {
 			if (request.atMs >= beforeMs) return;
 			if (!request.isSettled) this.judge(request, false);

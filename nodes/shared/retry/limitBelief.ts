@@ -53,7 +53,10 @@ export class LimitBelief {
 		joint: AT_FIRST.map((limit) => prior * limit),
 	}));
 	/** How likely each limit is, whatever share is refused by chance. */
-	private limits = AT_FIRST;
+	private limits = Float64Array.from(AT_FIRST);
+	/** Reused for each request: arrays of its own would be as large as the request itself. */
+	private nextLimits = new Float64Array(LIMITS.length);
+	private readonly passing = new Float64Array(LIMITS.length);
 	/** How likely it is that the latest refusal was due neither to a limit nor to an outage. */
 	private chance = 0;
 	/** How likely it is that a large share of requests is refused whatever the rate, except in an outage. */
@@ -76,10 +79,12 @@ export class LimitBelief {
 	 */
 	observe(perSecond: number, isRefused: boolean, sinceS: number): void {
 		const changed = 1 - Math.exp(-sinceS / CHANGES_EVERY_S);
-		const passing = LIMITS.map((limit) =>
-			limit < perSecond ? LEAST_PASSING + (1 - LEAST_PASSING) * (limit / perSecond) : 1,
-		);
-		const limits = new Float64Array(LIMITS.length);
+		const { passing, nextLimits: limits } = this;
+		for (let step = 0; step < LIMITS.length; step++) {
+			const limit = LIMITS[step] ?? Infinity;
+			passing[step] = limit < perSecond ? LEAST_PASSING + (1 - LEAST_PASSING) * (limit / perSecond) : 1;
+		}
+		limits.fill(0);
 		let all = 0;
 		let byChance = 0;
 		let largeShare = 0;
@@ -100,10 +105,10 @@ export class LimitBelief {
 		}
 		if (isRefused) this.chance = byChance / all;
 		this.largeShare = largeShare / all;
-		this.limits = limits.map((one) => one / all);
-		for (const { joint } of this.hypotheses) {
-			for (let step = 0; step < LIMITS.length; step++) joint[step] = (joint[step] ?? 0) / all;
+		for (const shares of [limits, ...this.hypotheses.map(({ joint }) => joint)]) {
+			for (let step = 0; step < shares.length; step++) shares[step] = (shares[step] ?? 0) / all;
 		}
+		[this.limits, this.nextLimits] = [limits, this.limits];
 	}
 
 	/**

@@ -25,15 +25,17 @@ const FIRST_CONTACT_TRIES = 3;
 
 type Next<T> =
 	| { readonly kind: 'settled'; readonly outcome: Outcome<T> }
-	/** The request was refused because there were too many: it takes another turn once it may be sent again. */
+	/** The request keeps its permit during the pause, because the limit that refused it would refuse others, too. */
 	| { readonly kind: 'inTurn'; readonly delayMs: number }
 	| { readonly kind: 'later'; readonly delayMs: number };
 
 /** The tries of one request so far. */
-interface Tries {
+interface Tries<T> {
 	count: number;
 	/** How many tries failed for a reason other than too many requests. */
 	faults: number;
+	/** The latest outcome, if it was that there were too many requests. */
+	refusal: Outcome<T> | undefined;
 }
 
 /**
@@ -72,7 +74,7 @@ export class Retry {
 	 */
 	async run<T>(terms: RetryTerms, exchange: () => Promise<Outcome<T>>) {
 		const { clock, signal } = this.frame;
-		const tries: Tries = { count: 0, faults: 0 };
+		const tries: Tries<T> = { count: 0, faults: 0, refusal: undefined };
 		for (;;) {
 			const next = await this.rateLimiter.withPermit(
 				terms.lane,
@@ -87,25 +89,24 @@ export class Retry {
 	private async tryInTurn<T>(
 		terms: RetryTerms,
 		exchange: () => Promise<Outcome<T>>,
-		tries: Tries,
+		tries: Tries<T>,
 	): Promise<Exclude<Next<T>, { kind: 'inTurn' }>> {
 		const { clock, signal } = this.frame;
 		const { lane, endByMs } = terms;
-		let refusal: Outcome<T> | undefined;
 		for (;;) {
 			const isFirstTry = tries.count === 0;
 			const request = await this.rateLimiter.whenDue(lane, endByMs, isFirstTry);
 			// If the deadline passed during the wait, the refusal is the outcome, because it says why.
 			const isOver = clock.now() >= endByMs;
-			if (refusal && isOver && !signal.aborted) return { kind: 'settled', outcome: refusal };
+			if (tries.refusal && isOver && !signal.aborted) return { kind: 'settled', outcome: tries.refusal };
 			const outcome = await this.inTime(terms, exchange);
 			tries.count++;
-			if (outcome.kind !== 'busy') tries.faults++;
+			tries.refusal = outcome.kind === 'busy' ? outcome : undefined;
+			if (!tries.refusal) tries.faults++;
 			const askedMs = 'retryAfter' in outcome ? askedPauseMs(outcome.retryAfter, clock.wallNow()) : 0;
 			this.learn(request, outcome, askedMs);
 			const next = this.next(terms, outcome, tries.faults, askedMs);
 			if (next.kind !== 'inTurn') return next;
-			refusal = outcome;
 			await clock.sleep(next.delayMs, signal);
 		}
 	}
@@ -141,7 +142,7 @@ export class Retry {
 			againMs < terms.endByMs &&
 			terms.mayRepeat?.() !== false;
 		if (!isAllowed) return { kind: 'settled', outcome };
-		return { kind: inTurn ? 'inTurn' : 'later', delayMs };
+		return { kind: inTurn && !this.adaptiveRate.wasByChance ? 'inTurn' : 'later', delayMs };
 	}
 
 	private triesFor({ tries }: RetryTerms, { kind }: Outcome<unknown>): number {

@@ -18,7 +18,7 @@ export interface RunFrame {
 	readonly writeLast: (write: () => Promise<Result<unknown>>, hint: string) => void;
 }
 
-/** How long a stopped run waits for its last writes; it has to end within a second. */
+/** How long a stopped run waits for its last writes, once its requests have ended (`OUTLIVES_STOP_MS`). */
 const AFTER_CANCEL_MS = 700;
 
 /** The frame of every run: `open` checks options and opens the account, `work` works, and nothing is left running. */

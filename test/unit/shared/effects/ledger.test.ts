@@ -565,7 +565,7 @@ describe('a table that fails', () => {
 		const ledger = open();
 		const failed = await clock.run(ledger.claim(ENTRY));
 		expect(failed).toMatchObject({ ok: false, failure: { kind: 'badInput' } });
-		if (!failed.ok) expect(failed.failure.advice).toMatch(/^Nothing was submitted for this item\./);
+		if (!failed.ok) expect(failed.failure.advice).toMatch(/^Nothing was sent for this item\./);
 		await flush(ledger);
 		expect(table.all()).toEqual([]);
 	});

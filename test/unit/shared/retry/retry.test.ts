@@ -33,6 +33,45 @@ test('a busy service delays all requests', async () => {
 	expect(await sentAfter(BUSY)).toEqual([[0, 30_000], [30_100]]);
 });
 
+describe('a refusal that is most likely chance, after many were accepted at any rate', () => {
+	const ACCEPTED = 60;
+
+	/** All requests in one lane, with one permit; the one in the middle is refused once. @returns when each was last sent */
+	async function lastSent(endByMs: number) {
+		const clock = new TestClock();
+		const retry = retryOn(clock);
+		const startMs = clock.now();
+		const lastMs: number[] = [];
+		const ask = async (number: number) => {
+			let isFirst = true;
+			return await retry.run({ ...TERMS, endByMs: startMs + endByMs }, async () => {
+				lastMs[number] = clock.elapsedMs;
+				const refuses = number === ACCEPTED && isFirst;
+				isFirst = false;
+				// The last one of all keeps the permit for long.
+				await clock.sleep(number === 2 * ACCEPTED ? 40_000 : 10);
+				return refuses ? BUSY : { kind: 'answered', data: 'yes' };
+			});
+		};
+		const all = Promise.all(Array.from({ length: 2 * ACCEPTED + 1 }, async (_, number) => await ask(number)));
+		await clock.run(all);
+		return { settled: (await all)[ACCEPTED], lastMs };
+	}
+
+	test('gives its permit to others while it pauses, and then takes another', async () => {
+		const { settled, lastMs } = await lastSent(Infinity);
+		expect(settled).toMatchObject({ outcome: { kind: 'answered' }, tries: 2 });
+		expect(lastMs[2 * ACCEPTED]).toBeLessThan(10_000);
+		expect(lastMs[ACCEPTED]).toBeGreaterThan(40_000);
+	});
+
+	test('is the outcome if the deadline passes before it has another', async () => {
+		const { settled, lastMs } = await lastSent(35_000);
+		expect(settled).toMatchObject({ outcome: BUSY, tries: 1 });
+		expect(lastMs[ACCEPTED]).toBeLessThan(10_000);
+	});
+});
+
 test('reports how many tries it made, whatever ended them', async () => {
 	const clock = new TestClock();
 	const retry = retryOn(clock);
