@@ -79,7 +79,7 @@ export function whyTokenDoesNotFit(
 	const wanted = prefixes.map((prefix) => `"${prefix}"`).join(' or ');
 	const again = "Copy the whole secret again from the platform's console.";
 	if (isOfKind)
-		return `The secret in the ${credential} credential is not complete: some of its characters were hidden or left out where it was copied. ${again}`;
+		return `The secret in the ${credential} credential is incomplete: some of its characters were masked or cut off when it was copied. ${again}`;
 	if (isEmpty)
 		return `The ${credential} credential contains no secret. Paste ${isOfAnyKind ? 'it' : `the one that starts with ${wanted}`}.`;
 	const actual = TOKEN_KINDS.find(({ prefix }) => token.startsWith(prefix));

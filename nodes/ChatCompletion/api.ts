@@ -57,7 +57,7 @@ export function createChatApi(connection: ChatConnection): CompleteChat {
 		if (outcome.kind === 'cancelled' && clock.now() >= endByMs) {
 			// The last try was given up before it was sent.
 			const isUnsent = tries <= 1;
-			return fail(isUnsent ? explainHeldBack('The model', retry.pausedMs) : timedOut(clock, call));
+			return fail(isUnsent ? explainHeldBack('the model', retry.pausedMs) : timedOut(clock, call));
 		}
 		const purpose = 'get an answer from the model';
 		return fail(explainChat(outcome, { purpose, repeatability: 'read', baseUrl, tries, redact }, call.body));

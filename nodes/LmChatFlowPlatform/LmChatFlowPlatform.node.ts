@@ -57,7 +57,7 @@ export class LmChatFlowPlatform implements INodeType {
 		outputNames: ['Model'],
 		builderHint: {
 			searchHint:
-				'Belongs to the Chat Model input of an AI Agent or chain. To ask a model without one, use Chat Completion',
+				'Connects to the Chat Model input of an AI Agent or chain. To ask a model without one, use Chat Completion',
 		},
 		credentials: [{ name: 'flowPlatformApi', required: true, testedBy: 'testPlatformKey' }],
 		properties: [

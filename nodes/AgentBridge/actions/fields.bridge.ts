@@ -33,7 +33,7 @@ const AUTH_OPTIONS = defineOptions({
 		default: DEFAULT_AUTH_FRAME,
 		displayOptions: { show: { authMode: ['inFrame'] } },
 		description:
-			'The frame that your platform expects first. Its shape depends on the platform. <code>$token</code> is replaced by the token of the credential when the connection opens.',
+			'The frame that your platform expects first. Its shape depends on the platform. <code>$token</code> is replaced with the token of the credential when the connection opens.',
 	},
 });
 

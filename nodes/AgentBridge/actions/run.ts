@@ -91,7 +91,7 @@ function tellLate(context: IExecuteFunctions, late: number): void {
 	context.logger.warn(`Agent Bridge "${context.getNode().name}": ${said}`);
 	showHint(
 		context,
-		`${said}. If a reply may have several messages, set 'Reply Is Complete' to 'After Silence'; if replies are slow, raise 'Timeout (Seconds)'.`,
+		`${said}. If a reply can consist of several messages, set 'Reply Is Complete' to 'After Silence'; if replies are slow, raise 'Timeout (Seconds)'.`,
 	);
 }
 

@@ -144,7 +144,7 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 		return {
 			kind: 'unreachable',
 			message: `${host} did not accept the WebSocket connection and did not say why`,
-			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `does not choose the sub-protocol ${protocol}`}. Check 'WebSocket Base URL', 'Bridge Path' and 'Sub-Protocol' in the credential.`,
+			advice: `Either the connection was lost, or the platform ${protocol === undefined ? 'expects a sub-protocol' : `did not accept the sub-protocol ${protocol}`}. Check 'WebSocket Base URL', 'Bridge Path' and 'Sub-Protocol' in the credential.`,
 		};
 	}
 	const { status, redirectsTo } = probe;

@@ -8,7 +8,8 @@ export const streamField: INodeProperties = {
 	name: 'stream',
 	type: 'boolean',
 	default: false,
-	description: 'Whether to read the answer as it is written. A streaming chat or webhook shows it at once.',
+	description:
+		'Whether to receive the answer while the agent writes it. A streaming chat or webhook shows it at once.',
 };
 
 export type ReadItem<T> = (form: ItemForm) => Result<T>;

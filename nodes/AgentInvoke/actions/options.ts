@@ -183,7 +183,7 @@ export const TURN_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to add "readFrom" to the output. For the answer, the session and so on, it names the entry of the credential\'s description that gave the value.',
+			'Whether to add "readFrom" to the output: for each value, such as the answer or the session, the entry of the credential\'s description that it was read from',
 	},
 	...recordOptions('flow_agent_turns'),
 	recordTurns: {
@@ -248,7 +248,7 @@ export const INVOKE_OPTIONS = defineOptions({
 					'Messages of a key are sent one after the other within one n8n process. Other workers send theirs when the session is free.',
 			},
 			{
-				name: 'Strictly One After the Other',
+				name: 'Strictly One at a Time',
 				value: 'strict',
 				description:
 					'Across all workers, in the order of a queue in the Data Table flow_agent_sessions. A message that waits costs two more table operations.',

@@ -59,7 +59,7 @@ interface AgentConnection extends UploadConnection, AnswerConnection {
 const CLAIM_STALE: AgentFailure = {
 	kind: 'notSubmitted',
 	message:
-		'The agent was not asked for this item, because the Data Table did not confirm in time that its key is still claimed',
+		'Nothing was sent to the agent for this item, because the Data Table did not confirm in time that its key is still claimed',
 	advice: 'Nothing was sent for this item. Run it again. If this happens often, check the database of n8n.',
 };
 
@@ -99,7 +99,7 @@ export class AgentApi {
 		// Cancelling a retry does not undo the calls before it: the agent may have run.
 		const outcome = last.kind === 'cancelled' ? (unclear ?? last) : last;
 		if (outcome.kind === 'cancelled' && clock.now() >= endByMs)
-			return fail(explainHeldBack('The agent', retry.pausedMs));
+			return fail(explainHeldBack('the agent', retry.pausedMs));
 		if (outcome.kind === 'cancelled' && !call.maySend()) return fail(CLAIM_STALE);
 		if (outcome.kind !== 'answered') {
 			const facts = { account, redact, sessionId: call.sessionId };

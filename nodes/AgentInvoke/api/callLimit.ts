@@ -40,7 +40,7 @@ export class TurnCalls {
 	/** @returns the failure, with a note if the run's call limit prevented a retry */
 	failed<F extends Failure>(failure: F): F {
 		if (!this.isHeldBack) return failure;
-		const why = `The call was not sent again, because 'Max Invocations' allows ${this.limit.most} call(s) in one run, retries included. Raise 'Max Invocations' under 'Cost and Speed' if that is too few.`;
+		const why = `The call was not retried, because 'Max Invocations' limits a run to ${this.limit.most} call(s), including retries. Raise 'Max Invocations' under 'Cost and Speed' if that is too low.`;
 		return { ...failure, advice: `${why} ${failure.advice}`.trim() };
 	}
 

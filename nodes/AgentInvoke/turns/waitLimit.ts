@@ -70,7 +70,7 @@ const PAUSES: PauseGrowth = { firstMs: 500, factor: 1.5, longestMs: 5_000 };
 export function notAsked(isStopped: boolean): Failure {
 	return {
 		kind: isStopped ? 'cancelled' : 'notSubmitted',
-		message: `The agent was not asked for this item, because ${isStopped ? 'the execution was stopped' : 'another item failed'}`,
+		message: `Nothing was sent to the agent for this item, because ${isStopped ? 'the execution was stopped' : 'another item failed'}`,
 		advice: 'Nothing was sent for this item.',
 	};
 }
@@ -78,7 +78,7 @@ export function notAsked(isStopped: boolean): Failure {
 function waitedTooLong(timeoutMs: number): Failure {
 	return {
 		kind: 'notSubmitted',
-		message: `The agent was not asked for this item, because other messages of its session or key took more than ${Math.round(timeoutMs / 1000)} seconds`,
+		message: `Nothing was sent to the agent for this item, because other messages of its session or key took more than ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
 			"Messages of a session or key are answered one after the other. Nothing was sent for this item: run it again later, or raise 'Timeout (Seconds)' in the options.",
 	};

@@ -70,7 +70,7 @@ function stopTexts(value: unknown): string[] {
 
 export const CHAT_OPTIONS = defineOptions({
 	...callOptions({
-		concurrency: 'How many items to answer at the same time',
+		concurrency: 'How many items to send to the model at the same time',
 		extraBody: 'e.g. { "top_k": 20 }. Fields that this form sets are refused.',
 		requestsPerSecond: 'Maximum number of questions per second',
 		retries:

@@ -20,7 +20,7 @@ export const QUESTION_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: true,
 		description:
-			'Whether to read the answer as it is written. A streaming chat or webhook shows it at once, and long reasoning is not cut off.',
+			'Whether to receive the answer while the model writes it. A streaming chat or webhook shows it at once, and no gateway cuts off long reasoning.',
 	},
 	tools: {
 		displayName: 'Tools',

@@ -54,7 +54,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	if (fault) {
 		return failInput(
 			`'JSON Schema' is not a valid schema: ${fault}`,
-			'Correct it in the node. Nothing was sent for this item, because no answer could be checked.',
+			'Correct it in the node. Nothing was sent for this item, because its answer could not have been checked.',
 		);
 	}
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';

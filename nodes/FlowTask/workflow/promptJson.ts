@@ -51,7 +51,7 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 	if (other !== undefined) {
 		return refuse(
 			`is a request body that contains "${excerpt(other, 60)}"`,
-			'A body has only "workflow_id" and "prompt"; remove the rest.',
+			'A body may contain only "workflow_id" and "prompt"; remove the rest.',
 		);
 	}
 	const named = typeof id === 'string' ? id.trim() : (jsonText(id) ?? '');
@@ -97,7 +97,7 @@ function readNodes(nodes: JsonObject): Result<Prompt> {
 		if (other !== undefined) {
 			return refuse(
 				`contains "${excerpt(other, 60)}" at node "${id}"`,
-				'A node has only "inputs"; remove the rest.',
+				'A node may contain only "inputs"; remove the rest.',
 			);
 		}
 		prompt.push([nodeId, { inputs }]);

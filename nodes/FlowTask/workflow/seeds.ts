@@ -239,7 +239,7 @@ export function seedsIn(definition: WorkflowDefinition | undefined): PromptInput
 
 /** Why a seed cannot be set, as a clause about it. */
 export function whyForeign({ alsoFor }: ForeignSeed): string {
-	return alsoFor ? `its number is also for ${nameOf(alsoFor)}` : 'it comes from another node';
+	return alsoFor ? `its number is also used for ${nameOf(alsoFor)}` : 'it comes from another node';
 }
 
 function nameOf({ node, input }: GraphInput): string {

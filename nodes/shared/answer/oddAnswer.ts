@@ -32,7 +32,7 @@ export function isEmpty({ content, toolCalls }: ChatAnswer): boolean {
 export function whatIsOdd(answer: ChatAnswer, choice: ReasoningChoice): string {
 	const { aside, partRefused, toolCalls } = answer;
 	const said = aside ? `Besides the answer, the platform said: ${sentence(aside)}` : '';
-	const refused = partRefused ? `The model refused a part: ${sentence(partRefused)}` : '';
+	const refused = partRefused ? `The model refused part of the request: ${sentence(partRefused)}` : '';
 	const unreadable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
 	const calls = unreadable
 		? `The arguments of the tool call "${excerpt(unreadable.name, 80)}" are not a JSON object, so they are given as text.`

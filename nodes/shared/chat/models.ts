@@ -19,7 +19,7 @@ const MODELS_SHOWN = 1_000;
 const BY_ID = "choose 'By ID' and enter the model's ID";
 const ADVICE: CallAdvice = {
 	busy: `Open the list again later, or ${BY_ID}.`,
-	rightful: `Use a key that may list models, or ${BY_ID}.`,
+	rightful: `Use a key that is allowed to list models, or ${BY_ID}.`,
 	check: `Check the base URL and 'Models Path' in the credential, or ${BY_ID}.`,
 };
 

@@ -22,7 +22,7 @@ export const TIMED_OUT = /cancell?ed because it timed out/i;
 const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/size limit/i,
-		'is full: the Data Tables of this n8n have reached their size limit',
+		'is full: the Data Tables of this n8n instance have reached their size limit',
 		'Delete rows or tables that are no longer needed, or raise N8N_DATA_TABLES_MAX_SIZE_BYTES.',
 	],
 	[
@@ -32,13 +32,13 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	],
 	[
 		/unrecognized node type|module is disabled|proxy is not available|unknown (resource|operation)/i,
-		'cannot be used: this n8n has no Data Tables, or they are switched off',
+		'cannot be used: this n8n instance has no Data Tables, or they are switched off',
 		'Update n8n, or remove "data-table" from N8N_DISABLED_MODULES.',
 	],
 	[
 		/read-only|permission|forbidden|not (have|allowed)|denied|not be called/i,
 		'cannot be used: n8n does not allow it',
-		'Ask the administrator of n8n whether workflows of this project may use Data Tables.',
+		'Ask your n8n administrator whether workflows in this project may use Data Tables.',
 	],
 	[
 		/could not find any entity|no project|find.*shared ?workflow/i,

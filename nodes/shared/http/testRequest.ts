@@ -75,7 +75,7 @@ export async function getByTestHelper(
 function whyNoAnswer(exchange: Unanswered, host: string, redact: Redact): string {
 	const { code, text } = exchange.kind === 'cancelled' ? { code: '', text: 'it was stopped' } : exchange;
 	if (code === 'ETIMEDOUT' || code === 'ECONNABORTED') {
-		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n can reach it.`;
+		return `${host} did not answer within ${DEADLINE_MS / 1000} seconds. Check the base URL, and that this n8n instance can reach it.`;
 	}
 	if (code === 'ERR_TOO_LARGE') {
 		return `${host} answered with more than 1 MB, where the platform would answer with a few words. Check the base URL.`;

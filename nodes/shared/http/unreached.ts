@@ -27,7 +27,7 @@ export function explainUnreached(code: string, host: string, scheme: 'http' | 'w
 	if (code === 'EPROTO') return { message, advice: withoutTls };
 	const advice = isRejected
 		? `Check ${field} in the credential, or have the platform's certificate replaced`
-		: `Check ${field} in the credential, and that this n8n can reach it`;
+		: `Check ${field} in the credential, and that this n8n instance can reach it`;
 	return { message, advice };
 }
 

@@ -17,7 +17,7 @@ describe('Max Invocations', () => {
 		const run = await stage.run([said('hi')], limited(3), CONTINUE);
 		const { error, message } = run.jsons()[0]!;
 		expect(error).toContain('The agent is still not accepting calls after 3 tries');
-		expect(message).toContain("'Max Invocations' allows 3 call(s) in one run, retries included");
+		expect(message).toContain("'Max Invocations' limits a run to 3 call(s), including retries");
 		expect(stage.platform.books().requests.invoke).toBe(3);
 		expect(rows()).toMatchObject([{ outcome: 'refused', attempts: 3, mayHaveRun: false }]);
 	});
@@ -49,14 +49,14 @@ describe('Max Invocations', () => {
 		stage.platform.agent.expireSessions();
 		const run = await stage.run([said('hi')], { ...MAPPED, options });
 		expect(run.error?.message).toContain('no longer knows the session');
-		expect(run.error?.description).toContain("'Max Invocations' allows 1 call(s)");
+		expect(run.error?.description).toContain("'Max Invocations' limits a run to 1 call(s)");
 		expect(stage.platform.books().requests.invoke).toBe(2);
 	});
 
 	test('counts repeats of a call that may have run', async () => {
 		stage.platform.faults.add({ on: 'invoke', kind: 'resetAfter' });
 		const run = await stage.run([said('hi')], limited(2, { onUnknownOutcome: 'sendAgain' }), CONTINUE);
-		expect(run.jsons()[0]!.message).toContain("'Max Invocations' allows 2 call(s)");
+		expect(run.jsons()[0]!.message).toContain("'Max Invocations' limits a run to 2 call(s)");
 		expect(stage.platform.books().invocations).toHaveLength(2);
 		expect(rows()).toMatchObject([{ outcome: 'unclear', attempts: 2, mayHaveRun: true }]);
 	});

@@ -69,7 +69,7 @@ test('says for every item why it ended if an unreadable one ends the run, and n8
 	expect(run.status).toBe('error');
 	// n8n itself sends the last chunk.
 	expect(chunksOf(run)).toEqual([
-		...['<begin>', expect.stringContaining('not asked for this item'), '<end>'],
+		...['<begin>', expect.stringContaining('Nothing was sent to the agent for this item'), '<end>'],
 		...['<begin>', expect.stringContaining('is empty for this item'), '<end>', '<error>'],
 	]);
 	expect(stage.platform.books().requests.invoke).toBe(0);

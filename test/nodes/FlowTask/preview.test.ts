@@ -108,7 +108,7 @@ test('lists uploads by file, type and size, and does not open an address', async
 				bytes: PIXEL.byteLength,
 			},
 		],
-		notes: [expect.stringContaining('not checked'), 'Identical images are uploaded once per run.'],
+		notes: [expect.stringContaining('not checked'), 'Identical images are uploaded only once per run.'],
 	});
 	const url = 'http://127.0.0.1:9/b.png';
 	const rows = [slot({ source: 'imageId', imageId: 'im-1', nodeId: '11' }), slot({ source: 'url', url })];

@@ -174,7 +174,7 @@ test.each(['stop', 'length'])('a refusal next to an answer is reported with it: 
 	expect(itemOf(valueOf(result))).toMatchObject({
 		value: {
 			content: 'A. ',
-			warning: expect.stringMatching(/(^|options\. )The model refused a part: I cannot do B\.$/),
+			warning: expect.stringMatching(/(^|options\. )The model refused part of the request: I cannot do B\.$/),
 		},
 	});
 });
@@ -488,7 +488,7 @@ test('a question that a pause of the platform held back was not sent, and the fa
 	expect(failureOf(result)).toMatchObject({
 		kind: 'notSubmitted',
 		message: expect.stringMatching(/asked for a pause, which lasts another 359\d seconds$/),
-		advice: 'Nothing was sent for this item. Run it again after the pause.',
+		advice: 'Run it again after the pause.',
 	});
 });
 

@@ -68,7 +68,7 @@ describe('whyTokenDoesNotFit', () => {
 	it.each(['sk-abc…xyz', 'sk-••••', 'sk-ab****yz', 'sk-ab...yz', 'sk-аbc', 'sk-ab\u0000c'])(
 		'says that %j was partly hidden',
 		(token) => {
-			expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toMatch(/is not complete.*Copy the whole secret/);
+			expect(whyTokenDoesNotFit(token, 'FlowPlatform API')).toMatch(/is incomplete.*Copy the whole secret/);
 		},
 	);
 

@@ -48,7 +48,7 @@ export const LISTEN_OPTIONS = defineOptions({
 		default: { frame: { template: REPLY_TEMPLATE, correlationPath: '', replyPath: 'reply_to' } },
 		placeholder: 'Add frame',
 		description:
-			"Sends the output of the last node, a frame for each item, over the trigger's own connection once the execution has succeeded. Does not work in tests in the editor or in queue mode, where n8n does not hand over the output: use 'Agent Bridge' with \"Use the Trigger's Connection\" there.",
+			"Sends the last node's output, one frame per item, over the trigger's own connection after the execution has succeeded. Not available in editor tests or in queue mode, where n8n does not pass the output to the trigger: use 'Agent Bridge' with \"Use the Trigger's Connection\" there.",
 		options: [
 			{
 				displayName: 'Frame',

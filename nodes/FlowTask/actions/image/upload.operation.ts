@@ -26,7 +26,7 @@ export const upload: Operation = {
 			type: 'options',
 			default: 'binary',
 			options: [
-				{ name: 'File of the Item', value: 'binary' },
+				{ name: 'Input File', value: 'binary' },
 				{ name: 'URL', value: 'url' },
 			],
 			description: 'Where the image comes from',

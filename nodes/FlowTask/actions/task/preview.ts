@@ -98,7 +98,7 @@ function checksOf(
 		context.getNodeParameter('options.seedMode', itemIndex, 'random') === 'random' &&
 			Object.keys(facts.seeds ?? {}).length > 0 &&
 			"'Seed Mode' is Random, so the run will use another seed, unless you entered one.",
-		images.length > 0 && 'Identical images are uploaded once per run.',
+		images.length > 0 && 'Identical images are uploaded only once per run.',
 		images.some(({ url }) => url !== undefined) && 'Images given by URL were not fetched.',
 		idempotency !== undefined &&
 			'If the idempotency key already has a task, the run returns that task; the preview does not look for it.',

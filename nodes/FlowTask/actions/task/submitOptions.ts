@@ -24,7 +24,7 @@ const imageSlotValues: INodeProperties[] = [
 		default: 'binary',
 		options: [
 			{
-				name: 'File of the Item',
+				name: 'Input File',
 				value: 'binary',
 				description: 'A file that an earlier node put into the item',
 			},
@@ -185,7 +185,7 @@ export const SUBMITTED_OPTIONS = defineOptions({
 				description: 'A new seed for each item, unless you set one; the output contains it',
 			},
 		],
-		description: 'The same seed and inputs give the same image',
+		description: 'How the seed of each image is chosen. The same seed and inputs give the same image.',
 	},
 	seedTargets: {
 		displayName: 'Seed Targets',

@@ -425,7 +425,7 @@ test('nothing is sent, and the item says so, once a claim is no longer fresh', a
 	expect(asked).toBe(0);
 	expect(failureOf(result)).toMatchObject({
 		kind: 'notSubmitted',
-		message: expect.stringMatching(/^The agent was not asked for this item, because the Data Table/),
+		message: expect.stringMatching(/^Nothing was sent to the agent for this item, because the Data Table/),
 		advice: expect.stringMatching(/^Nothing was sent/),
 	});
 });

@@ -28,7 +28,7 @@ test('a failure keeps its facts, and the advice names the option', () => {
 		details: { httpStatus: 429 },
 	} as const;
 	const advice =
-		"The call was not sent again, because 'Max Invocations' allows 1 call(s) in one run, retries included. Raise 'Max Invocations' under 'Cost and Speed' if that is too few. Wait.";
+		"The call was not retried, because 'Max Invocations' limits a run to 1 call(s), including retries. Raise 'Max Invocations' under 'Cost and Speed' if that is too low. Wait.";
 	const calls = new TurnCalls({ most: 1, taken: 1 }, clock);
 	calls.sent();
 	expect(calls.failed(refused)).toEqual(refused);

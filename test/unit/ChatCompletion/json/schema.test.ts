@@ -168,10 +168,10 @@ test.each([
 	[{ exclusiveMinimum: 0 }, 0, 'must be more than 0 instead of 0'],
 	[{ exclusiveMaximum: 9 }, 9, 'must be less than 9 instead of 9'],
 	[{ multipleOf: 5 }, 7, 'must be a multiple of 5 instead of 7'],
-	[{ minItems: 2 }, [1], 'must have at least 2 items instead of 1'],
-	[{ maxItems: 1 }, [1, 2], 'must have at most 1 items instead of 2'],
-	[{ minLength: 2 }, 'a', 'must have at least 2 characters instead of 1'],
-	[{ maxLength: 1 }, 'ab', 'must have at most 1 characters instead of 2'],
+	[{ minItems: 2 }, [1], 'must have at least 2 items, but has 1'],
+	[{ maxItems: 1 }, [1, 2], 'must have at most 1 items, but has 2'],
+	[{ minLength: 2 }, 'a', 'must have at least 2 characters, but has 1'],
+	[{ maxLength: 1 }, 'ab', 'must have at most 1 characters, but has 2'],
 	[{ format: 'email' }, 'a', 'must have the format "email"'],
 ])('says in words that %j does not fit %j', (age, given, said) => {
 	const format = schema({ type: 'object', properties: { age } });

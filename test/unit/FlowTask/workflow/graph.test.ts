@@ -178,7 +178,7 @@ describe.each([
 		const send = (more: object, count = 1) =>
 			applySeed({}, { ...plan, mode: 'random', ...more }, 0, () => 2e9, { index: 0, count });
 		expect(send({})).toEqual({ ok: true, value: { prompt: {}, seeds: {} } });
-		const refusal = { message: expect.stringContaining(`its number is also for ${alsoFor}`) as unknown };
+		const refusal = { message: expect.stringContaining(`its number is also used for ${alsoFor}`) as unknown };
 		expect(send({ mode: 'fixed' })).toMatchObject({ failure: refusal });
 		expect(send({ mode: 'increment' })).toMatchObject({ failure: refusal });
 		expect(send({}, 3)).toMatchObject({
