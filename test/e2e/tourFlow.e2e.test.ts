@@ -1,7 +1,7 @@
 // Builds a first flow in n8n's own editor from an empty canvas, and checks what a person sees while it runs.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import sharp from 'sharp';
 import type { LocalPlatform } from '../platform';
 import imageToImage from '../platform/workflows/image-to-image.json';
@@ -57,7 +57,14 @@ beforeAll(() => {
 
 beforeEach(() => platform.resetBooks());
 
-/** Calls the webhook of the flow on the canvas, once the editor shows that n8n is listening. */
+/** Clicks a button that starts the flow. n8n answers once it listens, which the editor may show a moment earlier. */
+async function listen(button: Locator): Promise<void> {
+	const answered = page.waitForResponse((response) => /\/workflows\/[^/]+\/run\b/.test(response.url()));
+	await button.click();
+	await answered;
+}
+
+/** Calls the webhook of the flow on the canvas, once n8n listens. */
 async function callTestUrl(path: string, prompt: string): Promise<Response> {
 	return await fetch(`${n8n.url}/webhook-test/${path}`, {
 		method: 'POST',
@@ -85,7 +92,7 @@ test(
 		await editor.type('path', 'picture');
 		// The editor accepts typed input a moment later.
 		await page.getByText(`${n8n.url}/webhook-test/picture`).first().waitFor();
-		await page.getByTestId('trigger-execute-button').click();
+		await listen(page.getByTestId('trigger-execute-button'));
 		await page.getByText('Listening for test event').waitFor();
 		const [firstPrompt = '', secondPrompt = ''] = PROMPTS;
 		expect((await callTestUrl('picture', firstPrompt)).status).toBe(200);
@@ -125,7 +132,7 @@ test(
 		await editor.openList('responseData');
 		await editor.choose('First Entry Binary');
 		await editor.closeNode();
-		await page.getByTestId('execute-workflow-button').first().click();
+		await listen(page.getByTestId('execute-workflow-button').first());
 		await page.getByText('Waiting for you to call the Test URL').first().waitFor();
 		const response = await callTestUrl('picture', secondPrompt);
 		if (response.headers.get('content-type') !== 'image/png') throw new Error(await response.text());
