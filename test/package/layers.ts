@@ -77,9 +77,6 @@ const PACKAGES: Record<string, { layers: readonly Layer[]; alsoIn?: readonly str
 	crypto: { layers: ['action', 'protocol', 'shared'] },
 };
 
-/** Data that is also shipped as a file for people, and the only module that may import it. */
-const SHIPPED_DATA: Record<string, string> = { 'docs/wires/standard.json': 'credentials/standardWire.ts' };
-
 interface Import {
 	readonly from: string;
 	readonly isTypeOnly: boolean;
@@ -119,7 +116,6 @@ export function breaches(path: string, source: string): string[] {
 }
 
 function whyNotFile(path: string, layer: Layer, target: string): string | undefined {
-	if (SHIPPED_DATA[target] === path) return undefined;
 	const file = target.endsWith('.json') ? undefined : `${target}.ts`;
 	// A folder means its index file, which belongs to the same layer.
 	const targetLayer = file === undefined ? undefined : (layerOf(file) ?? layerOf(`${target}/index.ts`));

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 
+import { STANDARD_WIRE } from '../../../../credentials/standardWire';
 import { wireRequest } from '../../../../nodes/AgentInvoke/wire/request';
 import { readWire } from '../../../../nodes/AgentInvoke/wire/description';
 import { compileExpression, valueAt } from '../../../../nodes/shared/form/expression';
@@ -75,6 +76,10 @@ function entriesOf(text: string): Map<string, string> {
 test('the words of a choice may be quoted', () => {
 	const message = { m: '$message', s: '$stream("a", "b")' };
 	expect(readWire(JSON.stringify({ ...MINIMAL, request: { message } }))).toMatchObject({ ok: true });
+});
+
+test('the standard is the default of the credential', () => {
+	expect(JSON.parse(wireText('standard'))).toEqual(JSON.parse(STANDARD_WIRE));
 });
 
 const MINIMAL = { request: { message: { m: '$message' } }, answer: { text: 'a' } };
