@@ -34,7 +34,7 @@ it.each([
 it.each([
 	['is full', 'size limit'],
 	['could not be used any more: the timeout', 'timed out'],
-	['cannot be used: this n8n has no Data Tables', 'nrecognized node type'],
+	['cannot be used: this n8n instance has no Data Tables', 'nrecognized node type'],
 	['cannot be used: n8n does not allow it', 'called by'],
 	['does not have the expected columns', 'column'],
 ])('what the operator reads, "… %s …", follows from words of n8n with "%s"', (explained, words) => {
