@@ -2,6 +2,7 @@ import { fail, ok, type Result } from '../../shared/errors/failure';
 import { errorWords } from '../../shared/errors/serviceMessage';
 import { isCutByLength } from '../../shared/answer/answerBody';
 import { excerpt, isJsonObject, type Json, type JsonObject } from '../../shared/text/json';
+import { BEFORE_ANY_WORK } from '../../shared/http/outcome';
 import { fitsName, spelt, type Wire } from './description';
 import { isThere, textAt, valueAt } from '../../shared/form/expression';
 import { asked, dataOf, idOf, statusIn, type WireInterrupt } from './answerValues';
@@ -244,7 +245,8 @@ function refusalOf(
 	const meaning = meaningOf(wire, code, decisive);
 	// What a stream sends before it refuses is proof of a run, whatever it says then.
 	const hasBegun = reader.hasBegun && !reader.isWholeBody;
-	const isNotRun = !hasBegun && (meaning !== undefined || NOT_RUN.has(decisive));
+	// After any other failure that the description does not list, the agent may have run.
+	const isNotRun = !hasBegun && (meaning !== undefined || BEFORE_ANY_WORK.has(decisive));
 	const expected = fault
 		? `${fault.expected}, according to "${fault.entry}" under 'Wire' in the credential`
 		: 'a status from 200 to 299';
@@ -257,12 +259,6 @@ function refusalOf(
 		meaning,
 	};
 }
-
-/**
- * The statuses by which a server refuses a call before it does anything: because of its token, path, method, size or
- * type, or because there are too many. After any other failure that the description does not list, the agent may have run.
- */
-const NOT_RUN: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 415, 429]);
 
 /** What a failure means according to the lists of the description, which contain codes and HTTP statuses. */
 function meaningOf({ refusal }: Wire, code: string, status: number): RefusalMeaning | undefined {

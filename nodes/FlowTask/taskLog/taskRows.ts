@@ -3,6 +3,7 @@ import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/tabl
 import type { Redact } from '../../shared/text/redact';
 import { sentence } from '../../shared/text/json';
 import { textOrNumber } from '../../shared/text/textOf';
+import { LONGEST_PROMPT_CHARS } from '../tasks/memory';
 import type { EndedTask, ObservedJob } from '../tasks/observer';
 import { isFinal, LONGEST_ID_CHARS, type TaskInfo } from '../api/taskInfo';
 
@@ -65,7 +66,6 @@ export interface RowFacts {
 
 const TEXT_CHARS = 300;
 const ERROR_CHARS = 1_000;
-const PROMPT_CHARS = 200;
 
 export function newRow(
 	{ executionId, workflow, workflowId, node }: RowOrigin,
@@ -78,7 +78,7 @@ export function newRow(
 		workflow: cellText(workflow, TEXT_CHARS),
 		node: cellText(node, TEXT_CHARS),
 		item: job.itemIndex + 1,
-		prompt: cellText(prompt, PROMPT_CHARS),
+		prompt: cellText(prompt, LONGEST_PROMPT_CHARS),
 		variant: variant ?? null,
 		taskId: cellText(taskId, LONGEST_ID_CHARS),
 		status: 'submitted',

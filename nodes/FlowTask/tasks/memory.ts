@@ -53,7 +53,8 @@ export interface UploadedImages {
 }
 
 const NODE = 'flowTaskRuns';
-const PROMPT_CHARS = 200;
+/** As much of a prompt as is remembered and recorded. */
+export const LONGEST_PROMPT_CHARS = 200;
 const Seeds = v.fallback(v.record(v.string(), v.number()), {});
 
 /**
@@ -75,7 +76,7 @@ export function createTaskMemory(nodeContext: Record<string, unknown>, run: numb
 					taskId,
 					atMs,
 					seeds: isReused ? {} : { ...seeds },
-					...(prompt && { prompt: excerpt(prompt, PROMPT_CHARS) }),
+					...(prompt && { prompt: excerpt(prompt, LONGEST_PROMPT_CHARS) }),
 				}),
 			unclear: (named) =>
 				memory.keep(item, fingerprint, { unclear: true, ...(named !== undefined && { named }) }),

@@ -92,8 +92,11 @@ export class TaskSubmitter {
 		const { account } = this.client;
 		const idempotency = ledger && start.idempotency;
 		const words = wordsFor(account);
-		const early = idempotency ? undefined : await due(ledger, { entry: undefined, admit, memory, words });
-		if (early?.ok === false) return early;
+		// Without a key nothing can show that the task exists, so that no image need be uploaded to ask.
+		const askedBeforeUploads = idempotency
+			? undefined
+			: await due(ledger, { entry: undefined, admit, memory, words });
+		if (askedBeforeUploads?.ok === false) return askedBeforeUploads;
 		const ready = await this.uploadImages(start);
 		if (!ready.ok) return ready;
 		const { prompt, placed } = ready.value;
@@ -107,7 +110,7 @@ export class TaskSubmitter {
 		for (;;) {
 			const stop = this.whyStop();
 			if (stop) return fail(stop);
-			const asked = early ?? (await due(ledger, { entry, admit, memory, words }));
+			const asked = askedBeforeUploads ?? (await due(ledger, { entry, admit, memory, words }));
 			if (!asked.ok) return asked;
 			if (asked.value.kind === 'reuse') return reuse(entry?.key ?? '', asked.value.known, memory, this.clock);
 			const sent = await this.send(start, prompt, asked.value.ticket);

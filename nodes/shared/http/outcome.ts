@@ -47,8 +47,11 @@ export type FailedOutcome =
 
 /** A redirect to the result of a write. */
 const SEE_OTHER = 303;
-/** Statuses of refusals before any work is done, because of a request's credentials, path, method or size. */
-const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413]);
+/**
+ * Statuses of refusals before any work is done: because of a request's credentials, path, method, size or type, or because
+ * there are too many.
+ */
+export const BEFORE_ANY_WORK: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 415, 429]);
 
 /** Changes to `unclear` every outcome that leaves open whether a write was carried out. */
 export function ofWrite<T>(outcome: Outcome<T>): Outcome<T> {
