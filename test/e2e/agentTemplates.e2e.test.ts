@@ -55,7 +55,7 @@ describe('Agent step with approval', () => {
 		await n8n.client.waitForExecution(id, { until: ['waiting'], timeoutMs: DEADLINE_MS });
 
 	/** Opens the form, as a link preview does, and submits it, as a person does. */
-	async function decide(execution: Execution, decision: 'Yes' | 'No'): Promise<void> {
+	async function decide(execution: Execution, decision: 'Yes' | 'No', comment = ''): Promise<void> {
 		const url = String(field(execution, 'What the agent asks', 'form'));
 		const page = await (await fetch(url)).text();
 		expect(page).toContain(String(field(execution, 'What the agent asks', 'question')));
@@ -63,6 +63,7 @@ describe('Agent step with approval', () => {
 		expect(status).toBe('waiting');
 		const form = new FormData();
 		form.set('field-0', decision);
+		form.set('field-1', comment);
 		const sent = await fetch(url, { method: 'POST', body: form });
 		await sent.arrayBuffer();
 		expect(sent.status).toBe(200);
@@ -72,10 +73,10 @@ describe('Agent step with approval', () => {
 		const id = await start('[question: May I refund 20 EUR?] [side effect: refunded]');
 		const asleep = await untilAsleep(id);
 		expect(field(asleep, 'What the agent asks', 'question')).toBe('May I refund 20 EUR?');
-		await decide(asleep, 'Yes');
+		await decide(asleep, 'Yes', 'but only 10 EUR');
 		const ended = await n8n.client.waitForExecution(id, { timeoutMs: DEADLINE_MS });
 		succeeded(ended);
-		expect(field(ended, 'What the agent says', 'answer')).toContain('the result was yes');
+		expect(field(ended, 'What the agent says', 'answer')).toContain('the result was yes: but only 10 EUR');
 		const { invocations, sessions, effects } = platform.books();
 		expect([invocations.length, sessions.length, effects]).toEqual([2, 1, { refunded: 1 }]);
 	}, 300_000);
@@ -92,11 +93,13 @@ describe('Agent step with approval', () => {
 	}, 300_000);
 
 	test('a person can agree to the first question and decline the tool after it', async () => {
-		const id = await start('[question: May I refund?] [tool: refund {"order":"A-1042"}]');
+		const id = await start('[question: May I refund?] [tool: refund {"order":"A-1042","amount":2000}]');
 		await decide(await untilAsleep(id), 'Yes');
 		await until(() => platform.books().invocations.length === 2, 'the agent asks again', PATIENCE);
 		const again = await untilAsleep(id);
-		expect(field(again, 'What the agent asks', 'question')).toBe('May I run refund?');
+		expect(field(again, 'What the agent asks', 'question')).toBe(
+			'May I run refund? (order: A-1042, amount: 2000)',
+		);
 		await decide(again, 'No');
 		const ended = await n8n.client.waitForExecution(id, { timeoutMs: DEADLINE_MS });
 		succeeded(ended);

@@ -2,6 +2,7 @@ import type { Failure } from '../../shared/errors/failure';
 import { excerpt, isJsonObject, parseJson, type Json, type JsonObject } from '../../shared/text/json';
 import { markdownLink } from '../../shared/text/markdown';
 import { redactJson, type Redact } from '../../shared/text/redact';
+import { listOf } from '../../shared/text/textOf';
 import type { TaskOutcome } from './engine';
 import type { TaskFacts } from './observer';
 import { isPlainText, linksOf, nameInLink, type FileSelection } from './resultLinks';
@@ -233,14 +234,29 @@ export function leftOutHint(infos: ReadonlyArray<TaskInfo | undefined>): string 
 	return `${count} task(s) list more than ${MOST_FILES} files, or links that are too long for any server; the files beyond these limits were left out.`;
 }
 
-/** "37 done, 2 failed, 1 still running": one line for the whole run. */
+const ROWS_NAMED = 10;
+
+/** "37 done, 2 failed (rows 9 and 17), 1 still running": one line for the whole run. */
 export function summarise(outcomes: readonly TaskOutcome[]): string {
 	const order = ['done', 'failed', 'still running', 'not submitted', 'unclear whether submitted'];
 	const groups = Map.groupBy(outcomes, ({ failure }) => groupOf(failure));
 	return order
 		.filter((group) => groups.has(group))
-		.map((group) => `${groups.get(group)?.length} ${group}`)
+		.map((group) => {
+			const own = groups.get(group) ?? [];
+			return `${own.length} ${group}${GROUPS_WITH_ROWS.has(group) ? rowsOf(own) : ''}`;
+		})
 		.join(', ');
+}
+
+/** What an operator has to look at, row by row. */
+const GROUPS_WITH_ROWS: ReadonlySet<string> = new Set(['failed', 'unclear whether submitted']);
+
+function rowsOf(outcomes: readonly TaskOutcome[]): string {
+	const rows = [...new Set(outcomes.map(({ itemIndex, facts: { item = itemIndex } }) => String(item + 1)))];
+	const shown = rows.slice(0, ROWS_NAMED);
+	const more = rows.length > shown.length ? [`${rows.length - shown.length} more`] : [];
+	return ` (${rows.length === 1 ? 'row' : 'rows'} ${listOf([...shown, ...more])})`;
 }
 
 function groupOf(failure: Failure | undefined): string {

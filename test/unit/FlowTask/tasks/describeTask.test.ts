@@ -238,7 +238,12 @@ describe('summarise', () => {
 				failed('unclear', { mayExist: true }),
 				failed('unclear'),
 			],
-			'1 done, 3 failed, 2 still running, 1 not submitted, 1 unclear whether submitted',
+			'1 done, 3 failed (row 1), 2 still running, 1 not submitted, 1 unclear whether submitted (row 1)',
+		],
+		[
+			'rows, and names a few of them',
+			Array.from({ length: 13 }, (_, itemIndex) => ({ ...failed('taskFailed'), itemIndex })),
+			'13 failed (rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 3 more)',
 		],
 	])('counts %s', (_name, outcomes, said) => {
 		expect(summarise(outcomes)).toBe(said);
