@@ -60,7 +60,7 @@ const CLAIM_STALE: AgentFailure = {
 	kind: 'notSubmitted',
 	message:
 		'Nothing was sent to the agent for this item, because the Data Table did not confirm in time that its key is still claimed',
-	advice: 'Nothing was sent for this item. Run it again. If this happens often, check the database of n8n.',
+	advice: 'Run the node again with this item. If this happens often, check the database of n8n.',
 };
 
 /** Calls an agent instance. Its methods never throw. */

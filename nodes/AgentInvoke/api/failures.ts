@@ -66,10 +66,10 @@ export function ofForeign(reply: Reply, { kind, why, expected }: WireFailure): F
 	const outcome = ofWrite(classify(reply));
 	if (outcome.kind === 'redirected') return outcome;
 	const answer = { kind: 'unclear', status: reply.status, retryAfter: reply.headers['retry-after'] } as const;
-	const isJson = parseJson(reply.text) !== undefined;
-	if (isJson && kind === 'notAnAnswer') return { ...answer, text: `${why}. ${expected}` };
 	const words = 'text' in outcome ? outcome.text : 'an answer without the fields of an agent';
-	return { ...answer, text: isJson && why === '' ? NO_REASON : words };
+	if (parseJson(reply.text) === undefined) return { ...answer, text: words };
+	if (kind === 'notAnAnswer') return { ...answer, text: `${why}. ${expected}` };
+	return { ...answer, text: why === '' ? NO_REASON : words };
 }
 
 const NAMES_SESSION = /\b(?:session|conversation|thread)/i;

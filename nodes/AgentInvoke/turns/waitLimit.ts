@@ -71,7 +71,7 @@ export function notAsked(isStopped: boolean): Failure {
 	return {
 		kind: isStopped ? 'cancelled' : 'notSubmitted',
 		message: `Nothing was sent to the agent for this item, because ${isStopped ? 'the execution was stopped' : 'another item failed'}`,
-		advice: 'Nothing was sent for this item.',
+		advice: 'Run the node again with this item.',
 	};
 }
 
@@ -80,6 +80,6 @@ function waitedTooLong(timeoutMs: number): Failure {
 		kind: 'notSubmitted',
 		message: `Nothing was sent to the agent for this item, because other messages of its session or key took more than ${Math.round(timeoutMs / 1000)} seconds`,
 		advice:
-			"Messages of a session or key are answered one after the other. Nothing was sent for this item: run it again later, or raise 'Timeout (Seconds)' in the options.",
+			"Messages of a session or key are answered one after the other. Run the node again later with this item, or raise 'Timeout (Seconds)' in the options.",
 	};
 }

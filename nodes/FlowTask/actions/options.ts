@@ -198,7 +198,7 @@ export const TASK_OPTIONS = defineOptions({
 						'A node that saves files',
 					),
 					{
-						displayName: 'Output Data Field',
+						displayName: 'Put File in Field',
 						name: 'field',
 						type: 'string',
 						default: 'data',

@@ -92,7 +92,7 @@ export class TaskSubmitter {
 		const { account } = this.client;
 		const idempotency = ledger && start.idempotency;
 		const words = wordsFor(account);
-		// Without a key nothing can show that the task exists, so that no image need be uploaded to ask.
+		// A key stands for its images, too, so they are uploaded before it is claimed. Without one, a limit is asked first.
 		const askedBeforeUploads = idempotency
 			? undefined
 			: await due(ledger, { entry: undefined, admit, memory, words });

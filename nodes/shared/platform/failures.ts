@@ -69,7 +69,7 @@ export function explainUnsent(
 
 /**
  * Explains a request that was held back until its deadline, because too many were queued or the service asked for a pause.
- * @param what what was not asked, e.g. `the agent`
+ * @param what who was asked nothing, e.g. `the agent`
  * @param pausedMs how much longer the service asked all requests to wait; 0 if it did not
  */
 export function explainHeldBack(what: string, pausedMs: number): Failure {

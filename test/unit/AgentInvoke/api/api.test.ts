@@ -426,6 +426,6 @@ test('nothing is sent, and the item says so, once a claim is no longer fresh', a
 	expect(failureOf(result)).toMatchObject({
 		kind: 'notSubmitted',
 		message: expect.stringMatching(/^Nothing was sent to the agent for this item, because the Data Table/),
-		advice: expect.stringMatching(/^Nothing was sent/),
+		advice: expect.stringMatching(/^Run the node again with this item\./),
 	});
 });
