@@ -21,7 +21,7 @@ export const SESSION_TABLE: TableSpec = {
 		{ name: 'sessionId', type: 'string' },
 		{ name: 'workflowId', type: 'string' },
 		{ name: 'lastExecutionId', type: 'string' },
-		{ name: 'lastUsedAt', type: 'string' }, // ISO 8601
+		{ name: 'lastUsedAt', type: 'string' }, // ISO 8601; may lag, see `tellsOfUse`
 		{ name: 'expiresAtMs', type: 'number' }, // the row is ignored from then on
 		{ name: 'waitsSinceMs', type: 'number' },
 		...CLAIM_COLUMNS,
@@ -77,6 +77,27 @@ export interface StoredSession {
 	/** The cell as it is, by which the row is changed. */
 	readonly cell: CellValue;
 	readonly holder: string;
+	readonly row: TableRow;
+}
+
+/** How old the last use may be that a row tells: a share of the lifetime, which ends that much early. */
+const USE_MAY_LAG_MS = 5 * 60_000;
+const USE_MAY_LAG = 0.01;
+
+/** Whether a use now need not be written, since the row tells of one shortly before, with the same lifetime. */
+export function tellsOfUse(
+	{ workflowId, lastUsedAt, expiresAtMs }: TableRow,
+	settings: Omit<SessionSettings, 'agent'>,
+	nowMs: number,
+): boolean {
+	const { ttlMs } = settings;
+	const lagMs = Math.min(USE_MAY_LAG_MS, (ttlMs || Infinity) * USE_MAY_LAG);
+	const usedMs = Date.parse(textOrNumber(lastUsedAt));
+	return (
+		workflowId === settings.workflowId &&
+		Math.abs(nowMs - usedMs) < lagMs &&
+		Number(expiresAtMs) === usedCells(settings, '', usedMs).expiresAtMs
+	);
 }
 
 /**
@@ -86,8 +107,10 @@ export interface StoredSession {
 export function sessionIn(rows: readonly TableRow[], nowMs: number): StoredSession | undefined {
 	const opened = holdingsIn(rows.filter((row) => isOpened(row) && Number(row.expiresAtMs) > nowMs));
 	const [first] = [...notTaken(opened), ...opened];
-	const cell = first?.rows[0]?.sessionId ?? null;
-	return first && { sessionId: textOrNumber(cell).trim(), cell, holder: first.holder };
+	const row = first?.rows[0];
+	if (!first || !row) return undefined;
+	const cell = row.sessionId ?? null;
+	return { sessionId: textOrNumber(cell).trim(), cell, holder: first.holder, row };
 }
 
 function isOpened({ sessionId }: TableRow): boolean {

@@ -115,8 +115,9 @@ export class SessionStore {
 		if (!acquired.ok) return explainTable(acquired);
 		key.unopened = undefined;
 		if (acquired.value.kind === 'known') {
-			const { sessionId, cell } = acquired.value.answer;
-			key.adopt(sessionId, cell);
+			const found = acquired.value.answer;
+			const { sessionId } = found;
+			key.adopt(found);
 			this.known.keep(this.settings.agent, key.entryKey, sessionId);
 			return ok(sessionId);
 		}
@@ -207,7 +208,7 @@ export class SessionStore {
 		await Promise.all(keys.map(async ({ key, claim }) => claim && (await this.release(key))));
 		const resumed = await this.readResumed();
 		for (const key of resumed.ok ? [...keys, ...resumed.value] : keys)
-			if (key.isUsed || key.isUnwritten) this.writer.later(key);
+			if (this.writer.isDue(key)) this.writer.later(key);
 		const written = await this.writer.flush();
 		// If a write failed, the key must not stay claimed for as long as this process lives.
 		await Promise.all(keys.map(async (key) => key.claim && (await this.writer.giveBack(key))));
@@ -231,13 +232,12 @@ export class SessionStore {
 		return ok(
 			[...Map.groupBy(ofAgent, ({ entryKey }) => textOrNumber(entryKey))].flatMap(([entryKey, rows]) => {
 				const found = sessionIn(rows, nowMs);
-				const row = rows.find(({ sessionId }) => sessionId === found?.cell);
-				if (!found || !row) return [];
-				const key = new KeySession(textOrNumber(row.sessionKey), entryKey);
-				key.adopt(found.sessionId, found.cell);
+				if (!found) return [];
+				const key = new KeySession(textOrNumber(found.row.sessionKey), entryKey);
+				key.adopt(found);
 				key.sessionId = this.lastOf(found.sessionId);
 				key.isUsed = true;
-				key.lifeMs = lifeOf(row, nowMs);
+				key.lifeMs = lifeOf(found.row, nowMs);
 				return [key];
 			}),
 		);
@@ -256,7 +256,7 @@ export class SessionStore {
 	/** Adopts the session that the key's rows name. @returns the session; empty if there is none */
 	private learn(key: KeySession, rows: readonly TableRow[]): string {
 		const found = sessionIn(rows, this.clock.wallNow());
-		key.adopt(found?.sessionId ?? '', found?.cell ?? null);
+		key.adopt(found);
 		if (found) this.known.keep(this.settings.agent, key.entryKey, found.sessionId);
 		// A row without a session may belong to one that is being opened.
 		else if (rows.length === 0) this.known.forget(key.entryKey);

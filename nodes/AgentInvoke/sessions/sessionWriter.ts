@@ -3,22 +3,22 @@ import { randomUUID } from 'crypto';
 import { keyText, storable } from '../../shared/dataTable/cells';
 import type { ClaimLock } from '../../shared/dataTable/claimLock';
 import type { Claim } from '../../shared/dataTable/claims';
-import type { CellValue, DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
+import type { DataTable, RowSwap, TableRow } from '../../shared/dataTable/table';
 import { ok, type Result } from '../../shared/errors/failure';
 import { BackgroundWriter } from '../../shared/time/backgroundWriter';
 import type { Clock } from '../../shared/time/clock';
 import { textOrNumber } from '../../shared/text/textOf';
-import { sessionIn, usedCells, type SessionSettings } from './sessionRows';
+import { sessionIn, tellsOfUse, usedCells, type SessionSettings, type StoredSession } from './sessionRows';
 
 /**
- * What a run knows about one key, and the claim that it may hold. `sessionId` is what the run uses and `stored` what the
+ * What a run knows about one key, and the claim that it may hold. `sessionId` is what the run uses and `found` what the
  * table has, so they differ exactly while a write is due. `isStrict` only with a `claim`; `isLost` is never taken back.
  */
 export class KeySession {
 	/** Empty if the key has no session as far as this run knows. */
 	sessionId = '';
-	/** The cell of the session in the key's row; null if no row has one. */
-	stored: CellValue = null;
+	/** What the key's row says; undefined if no row has a session. */
+	found: StoredSession | undefined;
 	/** IDs whose writes failed, but may have been carried out. */
 	readonly attempted = new Set<string>();
 	/** The rows as read while the key had no session. */
@@ -41,9 +41,9 @@ export class KeySession {
 		readonly entryKey: string,
 	) {}
 
-	adopt(sessionId: string, cell: CellValue): void {
-		this.sessionId = sessionId;
-		this.stored = cell;
+	adopt(found: StoredSession | undefined): void {
+		this.sessionId = found?.sessionId ?? '';
+		this.found = found;
 		this.attempted.clear();
 	}
 
@@ -54,12 +54,12 @@ export class KeySession {
 
 	/** Whether a row has a session of this key, even if not the one that this run knows. */
 	get isStored(): boolean {
-		return this.stored !== null;
+		return this.found !== undefined;
 	}
 
 	/** Whether the table lacks the session that this run knows. */
 	get isUnwritten(): boolean {
-		return this.sessionId !== '' && textOrNumber(this.stored).trim() !== storable(this.sessionId).trim();
+		return this.sessionId !== '' && this.found?.sessionId !== storable(this.sessionId).trim();
 	}
 }
 
@@ -155,8 +155,8 @@ export class SessionWriter {
 		const changes = keys.map((key) => this.writeOf(key));
 		return await this.write(changes, async () => {
 			return await this.table.swap(
-				changes.map(({ key: { entryKey, stored }, cells }) => ({
-					where: { entryKey, sessionId: stored },
+				changes.map(({ key: { entryKey, found }, cells }) => ({
+					where: { entryKey, sessionId: found?.cell ?? null },
 					cells,
 				})),
 			);
@@ -211,7 +211,7 @@ export class SessionWriter {
 		const found = sessionIn(rows, this.clock.wallNow());
 		const isOwn = found?.cell === cells.sessionId;
 		if (found && !isOwn && key.attempted.has(found.sessionId)) {
-			key.stored = found.cell;
+			key.found = found;
 			return true;
 		}
 		if (claim) {
@@ -223,13 +223,13 @@ export class SessionWriter {
 		key.isUsed = false;
 		if (isOwn) {
 			// The session may have got a new ID since the write began.
-			key.stored = cells.sessionId ?? null;
+			key.found = found;
 			key.attempted.clear();
 			if (!key.isStrict) void this.giveBack(key);
 		} else {
 			// Another run or a person was faster, and what stands there counts.
 			key.isLost ||= key.isUnwritten;
-			key.adopt(found?.sessionId ?? '', found?.cell ?? null);
+			key.adopt(found);
 		}
 		return false;
 	}
@@ -250,11 +250,19 @@ export class SessionWriter {
 		if (key.claim) this.lock.keep(key.claim);
 	}
 
-	private cellsOf({ sessionId, lifeMs }: KeySession): TableRow {
-		return usedCells(
-			{ ...this.settings, ttlMs: lifeMs ?? this.settings.ttlMs },
-			sessionId,
-			this.clock.wallNow(),
+	/** Whether the table must learn of the key's session, or of its use. */
+	isDue(key: KeySession): boolean {
+		const { found, isUsed, isUnwritten } = key;
+		return (
+			isUnwritten || (isUsed && !(found && tellsOfUse(found.row, this.settingsOf(key), this.clock.wallNow())))
 		);
+	}
+
+	private cellsOf(key: KeySession): TableRow {
+		return usedCells(this.settingsOf(key), key.sessionId, this.clock.wallNow());
+	}
+
+	private settingsOf({ lifeMs }: KeySession): SessionSettings {
+		return { ...this.settings, ttlMs: lifeMs ?? this.settings.ttlMs };
 	}
 }

@@ -38,10 +38,14 @@ async function forget(key = 'k'): Promise<void> {
 }
 
 test.each([
-	['known', ['read', 'swap']],
-	['new', ['read', 'insertThenRead', 'swap']],
-])('a turn in a %s session costs the operations %j', async (what, operations) => {
-	if (what === 'known') await clock.run(worker().run(ask('first')));
+	['new', undefined, ['read', 'insertThenRead', 'swap']],
+	['known', 0, ['read']],
+	['known', HOUR, ['read', 'swap']],
+])('a turn in a %s session, last used %j ms ago, costs the operations %j', async (_, agoMs, operations) => {
+	if (agoMs !== undefined) {
+		await clock.run(worker().run(ask('first')));
+		await clock.advance(agoMs);
+	}
 	table.calls.length = 0;
 	await clock.run(worker().run(ask('second')));
 	expect(table.calls).toEqual(operations);
@@ -56,14 +60,14 @@ test('a database that takes ten seconds per statement costs a new session no add
 	]);
 });
 
-test('the session of a stream is in the table while the agent is still answering, at the cost of one more operation', async () => {
+test('the session of a stream is in the table while the agent is still answering, and what follows costs no more', async () => {
 	Object.assign(agent, { takesMs: () => 10_000, tellsAfterMs: 100 });
 	const run = worker().run(ask('m'));
 	await clock.advance(1_500);
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 	await clock.run(run);
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
-	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap', 'swap']);
+	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap']);
 });
 
 test('an item that waits for a key does not delay the other items of its run', async () => {
@@ -378,7 +382,7 @@ test('in strict order, a turn needs only these operations, alone or behind anoth
 	const n8n = worker();
 	table.calls.length = 0;
 	await clock.run(n8n.run(ask('alone'), { turnOrder: 'strict' }));
-	expect(table.calls).toEqual(['insertThenRead', 'remove', 'swap']);
+	expect(table.calls).toEqual(['insertThenRead', 'remove']);
 	const alone = n8n.run(ask('one'), { turnOrder: 'strict' });
 	await clock.advance(100);
 	table.calls.length = 0;

@@ -73,12 +73,46 @@ test('writes a first turn at once', async () => {
 test('notes the use of a long turn when it is over', async () => {
 	const store = await loaded(['k']);
 	store.opened('k', 's1');
-	await clock.advance(5_000);
+	await clock.advance(HOUR);
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 	store.used('k', store.find('k'));
 	await clock.run(store.flush());
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap']);
+});
+
+test.each([
+	{ agoMs: 299_000, writes: [] },
+	{ agoMs: 301_000, writes: ['swap'] },
+	{ agoMs: -299_000, writes: [] }, // the other process's clock is fast
+	{ agoMs: -301_000, writes: ['swap'] },
+	{ agoMs: 35_000, ttlMs: HOUR, writes: [] },
+	{ agoMs: 37_000, ttlMs: HOUR, writes: ['swap'] },
+	{ agoMs: 299_000, ttlMs: 0, writes: [] },
+	{ agoMs: 301_000, ttlMs: 0, writes: ['swap'] },
+	{ agoMs: 1_000, nextTtlMs: 0, writes: ['swap'] },
+	{ agoMs: 1_000, nextTtlMs: 99 * HOUR, writes: ['swap'] },
+	{ agoMs: 1_000, workflowId: 'other', writes: ['swap'] },
+	{ agoMs: 1_000, lastUsedAt: 'yesterday', writes: ['swap'] },
+	{ agoMs: 1_000, lastUsedAt: null, writes: ['swap'] },
+])('a use is written unless the row tells of one shortly before: %j', async ({ writes, ...use }) => {
+	const ttlMs = use.ttlMs ?? 720 * HOUR;
+	await remember('k', 's1', { ttlMs });
+	table.edit((row) => ({
+		...row,
+		...(use.workflowId && { workflowId: use.workflowId }),
+		...('lastUsedAt' in use && { lastUsedAt: use.lastUsedAt }),
+		...(use.agoMs < 0 && {
+			lastUsedAt: new Date(clock.wallNow() - use.agoMs).toISOString(),
+			expiresAtMs: clock.wallNow() - use.agoMs + ttlMs,
+		}),
+	}));
+	await clock.advance(Math.max(use.agoMs, 0));
+	const store = await loaded(['k'], { ttlMs: use.nextTtlMs ?? ttlMs, executionId: 'e2' });
+	table.calls.length = 0;
+	store.used('k', store.find('k'));
+	await clock.run(store.flush());
+	expect(table.calls).toEqual(writes);
 });
 
 test('uses the first row if a key has several', async () => {
@@ -293,6 +327,7 @@ test.each(['read', 'insertThenRead', 'swap'])(
 	'reports a table that fails at %s without throwing',
 	async (call) => {
 		await remember('known', 's0');
+		await clock.advance(HOUR);
 		table.mishap = (name) => (name === call ? 'before' : 'none');
 		const store = open();
 		const read = await clock.run(store.load(['known', 'k']));
