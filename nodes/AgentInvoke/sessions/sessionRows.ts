@@ -72,7 +72,7 @@ export function usedCells(
 }
 
 /** A session that a row names. Cells are not trusted, since people can edit them. */
-export interface StoredSession {
+interface StoredSession {
 	readonly sessionId: string;
 	/** The cell as it is, by which the row is changed. */
 	readonly cell: CellValue;

@@ -36,7 +36,7 @@ export type SessionChoice =
  * - `arrival`: the turns of a key in one n8n process run in the order they arrived
  * - `strict`: the turns of a key in all processes exclude each other, and who has waited longest goes first
  */
-export type TurnOrder = 'arrival' | 'strict';
+type TurnOrder = 'arrival' | 'strict';
 
 export interface AgentTurn {
 	readonly itemIndex: number;

@@ -26,7 +26,7 @@ import { readRunOptions, type TaskRunOptions } from './options';
 import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
 
 /** How a run reaches its account. */
-export interface AccountClient extends TaskClient {
+interface AccountClient extends TaskClient {
 	readonly baseUrl: string;
 	readonly images: TaskMemory['images'];
 }

@@ -43,7 +43,7 @@ export interface ApiCall
 }
 
 /** Calls the service and unwraps its envelope (§7.1); never throws. */
-export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
+type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
 
 export interface ServiceAccount {
 	readonly baseUrl: string;

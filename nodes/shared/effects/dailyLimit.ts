@@ -7,7 +7,7 @@ import { textOrNumber } from '../text/textOf';
 import { dayAfter, dayOf, isTimeZone, ownerDay } from './calendarDay';
 import type { DayCount, DayCounts, Used } from './dayCounts';
 
-export interface DailyLimitSettings {
+interface DailyLimitSettings {
 	readonly most: number;
 	readonly unit: SpentBudget['unit'];
 	readonly per: 'key' | 'node';
