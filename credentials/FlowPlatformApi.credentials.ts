@@ -4,9 +4,8 @@ import type {
 	IHttpRequestOptions,
 	INodeProperties,
 } from 'n8n-workflow';
-import { DEFAULT_BUSY_CODES } from './busyCodes';
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
-import { PROGRESS_PATHS } from './progressPaths';
+import { DEFAULT_BUSY_CODES, PROGRESS_PATHS } from './platformDefaults';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
 /** Fields that few deployments need. */

@@ -1,12 +1,17 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
-import { callOptions } from '../../shared/form/callOptions';
+import {
+	idempotencyFields,
+	idempotencyOf,
+	callOptions,
+	isSentAgain,
+	unknownOutcomeField,
+	recordLifetimeMs,
+	recordOptions,
+} from '../../shared/form/sharedFields';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
-import { isSentAgain, unknownOutcomeField } from '../../shared/form/unknownOutcome';
 import { previewRequestField } from '../../shared/form/previewRequest';
-import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
 import type { BudgetLimit } from '../turnLog/turnLog';
 

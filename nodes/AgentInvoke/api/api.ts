@@ -28,7 +28,7 @@ import {
 	type RefusalFacts,
 } from './failures';
 import { openSession } from './openSession';
-import { uploadMedia, type UploadConnection, type UploadedMedia } from './upload';
+import { uploadMedia, type CallConnection, type UploadedMedia } from './upload';
 
 export interface InvokeCall {
 	/** Makes the request in a session. */
@@ -52,7 +52,7 @@ export interface InvokeCall {
 /** The outcome of a call. A refusal that is final counts as answered, just as a reply does. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
-interface AgentConnection extends UploadConnection, AnswerConnection {
+interface AgentConnection extends CallConnection, AnswerConnection {
 	readonly retry: Pick<Retry, 'run' | 'pausedMs'>;
 }
 

@@ -1,4 +1,4 @@
-import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
+import { SEND_AGAIN } from '../../shared/form/sharedFields';
 import { adviceOnPath } from '../../../credentials/baseUrl';
 import type { Failure } from '../../shared/errors/failure';
 import {

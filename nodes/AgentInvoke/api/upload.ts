@@ -26,7 +26,7 @@ export interface UploadedMedia extends WireFile {
 	readonly expiresAt: string;
 }
 
-export interface UploadConnection {
+export interface CallConnection {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
 	readonly retry: Pick<Retry, 'run'>;
@@ -43,7 +43,7 @@ const UPLOAD_TRIES = 4;
  * @param endByMs when to give up, by the clock's `now()`
  */
 export async function uploadMedia(
-	connection: UploadConnection,
+	connection: CallConnection,
 	media: File,
 	endByMs: number,
 ): Promise<Result<UploadedMedia>> {
@@ -67,7 +67,7 @@ export async function uploadMedia(
 }
 
 async function uploadOnce(
-	{ account, send, clock, redact }: UploadConnection,
+	{ account, send, clock, redact }: CallConnection,
 	media: File,
 	endByMs: number,
 	facts: RefusalFacts,

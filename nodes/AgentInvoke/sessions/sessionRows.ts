@@ -3,6 +3,7 @@ import type { ClaimStatus } from '../../shared/dataTable/claimLock';
 import { CLAIM_COLUMNS, holdingsIn, notTaken, type Holding } from '../../shared/dataTable/claims';
 import { CLOCKS_APART_MS } from '../../shared/dataTable/lifetime';
 import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/table';
+import { digestOf } from '../../shared/text/sha256';
 import { numberOf, textOrNumber } from '../../shared/text/textOf';
 
 /**
@@ -35,6 +36,16 @@ export interface SessionSettings {
 	readonly executionId: string;
 	/** How long an unused mapping lasts, in ms; 0 = forever. */
 	readonly ttlMs: number;
+}
+
+/** The column `entryKey`: by it, the table finds the rows of a key. */
+export function entryKeyOf(agent: string, key: string): string {
+	return digestOf(agent, key);
+}
+
+/** Two agents may use the same session IDs. */
+export function nameOfSession(agent: string, sessionId: string): string {
+	return JSON.stringify([agent, sessionId]);
 }
 
 const MS_PER_HOUR = 3_600_000;

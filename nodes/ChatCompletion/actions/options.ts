@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok } from '../../shared/errors/failure';
-import { callOptions } from '../../shared/form/callOptions';
+import { callOptions } from '../../shared/form/sharedFields';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { textOf, textOrNumber } from '../../shared/text/textOf';

@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/time/clock';
 import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, jsonText } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
-import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
+import { SEND_AGAIN } from '../../shared/form/sharedFields';
 import {
 	due,
 	shownKey,

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../../shared/errors/nodeError';
-import type { Operation } from '../../../shared/form/operation';
+import type { Operation } from '../../../shared/run/operation';
 import { optionGroups } from '../../../shared/form/options';
 import { readPreviewSwitches, withPreviews } from '../../../shared/form/previewRequest';
 import { showHint } from '../../../shared/run/deliver';
