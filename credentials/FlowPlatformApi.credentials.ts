@@ -106,7 +106,7 @@ export class FlowPlatformApi implements ICredentialType {
 			type: 'json',
 			typeOptions: { rows: 4 },
 			default: '{}',
-			hint: "Optional. Flow Task's 'Workflow' > 'Save' makes the JSON to paste here.",
+			hint: "Optional. Flow Task's 'Workflow' > 'Save' creates the JSON to paste here.",
 			description:
 				'Hosted workflows that everybody who uses this credential can choose by name in Flow Task. For each name, enter its <code>workflowId</code> and, as <code>definition</code>, its API-format export.',
 		},

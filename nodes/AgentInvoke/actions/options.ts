@@ -230,7 +230,7 @@ export const INVOKE_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to start one new session and continue in it if the platform no longer knows the old one. The agent has then forgotten what was said.',
+			'Whether to start one new session and continue in it if the platform no longer knows the old one. The agent then no longer remembers the conversation.',
 	},
 	sessionTtlHours: {
 		displayName: 'Session Lifetime (Hours)',

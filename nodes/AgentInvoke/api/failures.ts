@@ -284,7 +284,7 @@ function sentencesFor(status: number, reason: string): Sentences | undefined {
 }
 
 const DEBUG_TOKEN_ENDS =
-	' A debugging token (dbg_) expires at the time that the console shows; this one may have expired.';
+	' A debugging token (dbg_) expires at the time shown in the console; this one may have expired.';
 
 function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: string): Sentences {
 	if (status === 403) {
@@ -297,7 +297,7 @@ function tokenSentences({ isDebugToken }: AgentAccount, status: number, reason: 
 		return isDebugToken
 			? [
 					'The debugging token (dbg_) has expired',
-					'It worked only until the time that the console shows. Create a new one, or use the formal token (agt_) of the instance.',
+					'It was valid until the time shown in the console. Create a new one, or use the formal token (agt_) of the instance.',
 				]
 			: ['The agent token has expired', 'Copy the token again from the API-call page of the instance.'];
 	}

@@ -95,7 +95,7 @@ export const CHAT_OPTIONS = defineOptions({
 		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
 		description: 'An item with a larger input file or data URL fails; nothing is sent for it',
 	},
-	previewRequest: previewRequestField('Of each image file, only type and size are shown.'),
+	previewRequest: previewRequestField('Only the type and size of each image file are shown.'),
 	seed: {
 		displayName: 'Seed',
 		name: 'seed',

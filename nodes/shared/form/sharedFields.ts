@@ -31,7 +31,7 @@ export function callOptions(
 			name: 'extraBody',
 			type: 'json',
 			default: '{}',
-			description: `More fields for the request, as a JSON object, ${words.extraBody}`,
+			description: `Additional fields for the request, as a JSON object, ${words.extraBody}`,
 		},
 		requestsPerSecond: {
 			displayName: 'Requests per Second',

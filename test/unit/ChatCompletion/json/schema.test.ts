@@ -335,8 +335,8 @@ test.each([
 const named = (part: object): object => ({ properties: { 'a/b~c ü': { items: part } } });
 
 test.each([
-	[{ $ref: '#' }, 'it refers to itself without end'],
-	[{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 'it refers to itself without end'],
+	[{ $ref: '#' }, 'it refers to itself endlessly'],
+	[{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 'it refers to itself endlessly'],
 	[{ $ref: 'http://nowhere.example/x' }, 'no such schema http://nowhere.example/x'],
 	[{ $id: 'http://[', type: 'object' }, 'its "$id", "$anchor" or "$ref" cannot be read'],
 	[{ type: 'objekt' }, 'type must be any of ["string",'],
