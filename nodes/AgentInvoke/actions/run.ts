@@ -38,8 +38,6 @@ export interface AgentClient {
 	/** Identifies the agent that sessions and saved answers belong to. */
 	readonly agent: string;
 	readonly account: AgentAccount;
-	/** Whether another run of the node may use another agent. */
-	readonly varies: boolean;
 	readonly api: AgentApi;
 	readonly sessions: SessionStore;
 }
@@ -162,7 +160,7 @@ function openClient(
 ): AgentClient {
 	const { clock, over } = frame;
 	const { requestsPerSecond, concurrency } = options;
-	const { account, fields, varies } = read;
+	const { account, fields } = read;
 	const agent = agentOf(read, context.getNode().credentials?.[CREDENTIAL]?.id ?? '');
 	const limits = { requestsPerSecond, concurrency };
 	const api = new AgentApi({
@@ -174,7 +172,7 @@ function openClient(
 		redact,
 		signal: AbortSignal.any([over, afterStop(context)]),
 	});
-	return { agent, account, varies, api, sessions: openSessions(context, agent, options, frame) };
+	return { agent, account, api, sessions: openSessions(context, agent, options, frame) };
 }
 
 /**

@@ -345,7 +345,7 @@ function explainUnclearCall(outcome: Of<'unclear'>, call: CallFacts): Failure {
 	};
 }
 
-function explainBusy({ text, status }: Of<'busy'>, call: CallFacts, isUpload = false): Failure {
+function explainBusy({ text, status }: Of<'busy'>, call: CallFacts, isUpload: boolean | undefined): Failure {
 	const said = quote(call.redact, text);
 	const [who, what] = isUpload ? ['platform', 'files'] : ['agent', 'calls'];
 	const state =

@@ -87,7 +87,6 @@ interface StoredSession {
 	readonly sessionId: string;
 	/** The cell as it is, by which the row is changed. */
 	readonly cell: CellValue;
-	readonly holder: string;
 }
 
 /**
@@ -98,7 +97,7 @@ export function sessionIn(rows: readonly TableRow[], nowMs: number): StoredSessi
 	const opened = holdingsIn(rows.filter((row) => isOpened(row) && Number(row.expiresAtMs) > nowMs));
 	const [first] = [...notTaken(opened), ...opened];
 	const cell = first?.rows[0]?.sessionId ?? null;
-	return first && { sessionId: textOrNumber(cell).trim(), cell, holder: first.holder };
+	return first && { sessionId: textOrNumber(cell).trim(), cell };
 }
 
 function isOpened({ sessionId }: TableRow): boolean {

@@ -111,7 +111,7 @@ export class TurnLog {
 	 * Reads what was already used by the owners of these turns, if there is a budget.
 	 * @param allOrNone turns that must all fit; see `DailyLimit.open`
 	 */
-	async open(turns: readonly OwnedTurn[], allOrNone: readonly OwnedTurn[] = []): Promise<Result<undefined>> {
+	async open(turns: readonly OwnedTurn[], allOrNone: readonly OwnedTurn[]): Promise<Result<undefined>> {
 		const loaded = await this.owners.load(turns);
 		// Without a budget, a turn in a session given by ID then counts for the session itself.
 		if (!this.limit) return ok(undefined);

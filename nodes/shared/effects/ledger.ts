@@ -185,8 +185,8 @@ export class TableLedger {
 	private hold(wanted: Wanted, { claim, rows }: Mine): HeldKey {
 		const known = this.won.get(claim);
 		if (known) return known;
-		const { workflowId, executionId } = this.settings;
-		const by = { workflowId, executionId, atMs: this.parts.clock.wallNow() };
+		const { executionId } = this.settings;
+		const by = { executionId, atMs: this.parts.clock.wallNow() };
 		const { holder } = claim;
 		const held = new HeldKey({ holder, payloadHash: wanted.payloadHash, by, rowKeys: [] }, claim, {
 			write: (state, reference) => {

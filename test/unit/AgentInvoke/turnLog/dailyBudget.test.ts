@@ -57,7 +57,7 @@ class Run {
 	}
 
 	async open(turns: OwnedTurn[]): Promise<this> {
-		const opened = await clock.run(this.turnLog.open(turns));
+		const opened = await clock.run(this.turnLog.open(turns, []));
 		expect(opened.ok).toBe(true);
 		return this;
 	}
@@ -231,7 +231,7 @@ describe('a table that people or accidents changed', () => {
 	test('if it cannot be read, nothing is admitted, and the message says why', async () => {
 		table.mishap = () => 'before';
 		const { turnLog } = new Run({});
-		const opened = await clock.run(turnLog.open([due(0)]));
+		const opened = await clock.run(turnLog.open([due(0)], []));
 		expect(opened).toMatchObject({
 			ok: false,
 			failure: {
@@ -268,7 +268,7 @@ describe('runs at the same time', () => {
 	/** Opens sixty executions of one message each. */
 	async function sixty(countsOf: (run: number) => DayCounts): Promise<Run[]> {
 		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, countsOf(run)));
-		await clock.run(Promise.all(all.map(async (run) => await run.turnLog.open([due(0)]))));
+		await clock.run(Promise.all(all.map(async (run) => await run.turnLog.open([due(0)], []))));
 		return all;
 	}
 
