@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 
-import {
-	parseAnswer,
-	readSchema,
-	responseFormat,
-	type AnswerFormat,
-} from '../../../../nodes/ChatCompletion/json/schema';
+import { parseAnswer } from '../../../../nodes/ChatCompletion/json/jsonAnswer';
+import { readSchema, responseFormat, type AnswerFormat } from '../../../../nodes/ChatCompletion/json/schema';
 import { patternWork } from '../../../../nodes/ChatCompletion/json/pattern';
 import { deeplyNested, hostileJson, hostileSource } from '../../FlowTask/hostileJson';
 import { failureOf, valueOf } from '../../results';
