@@ -16,17 +16,14 @@ import { addressOf, type OpenRequest, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 import {
 	arrivedOf,
-	busyOutcome,
 	explainBusySession,
-	explainAgentCall,
 	explainRefusal,
 	explainRun,
-	isPassing,
 	NO_REASON,
-	ofForeign,
 	type AgentFailure,
 	type RefusalFacts,
 } from './failures';
+import { busyOutcome, explainAgentCall, isPassing, ofForeign } from './unanswered';
 import { openSession } from './openSession';
 import { uploadMedia, type CallConnection, type UploadedMedia } from './upload';
 

@@ -9,7 +9,8 @@ import { valueAt } from '../../shared/form/expression';
 import { idOf } from '../wire/answerValues';
 import { WireReader } from '../wire/reader';
 import { addressOf, openingRequest, type WireRequest } from '../wire/request';
-import { busyOutcome, explainRefusal, isPassing, ofForeign } from './failures';
+import { explainRefusal } from './failures';
+import { busyOutcome, isPassing, ofForeign } from './unanswered';
 import type { CallConnection } from './upload';
 
 interface OpeningTerms {

@@ -7,14 +7,8 @@ import type { Clock } from '../../shared/time/clock';
 import type { SendHttp } from '../../shared/http/exchange';
 import type { Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
-import {
-	busyOutcome,
-	explainAgentCall,
-	explainRefusal,
-	isPassing,
-	ofForeign,
-	type RefusalFacts,
-} from './failures';
+import { explainRefusal, type RefusalFacts } from './failures';
+import { busyOutcome, explainAgentCall, isPassing, ofForeign } from './unanswered';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, textAt, wordOf } from '../../shared/form/expression';
