@@ -59,7 +59,12 @@ export class KnownSessions {
 	}
 }
 
-/** The mapped sessions of one agent in one run of the node. */
+/**
+ * The mapped sessions of one agent in one run of the node. The life of a key: `load` reads its row before any turn; in a
+ * turn, `obtain` gives its session or the right to open one, `opened` keeps what a call opened or renamed, `used` notes
+ * the use, and `release` ends the turn; after all turns, `settle` and `isLost` tell what the table keeps, and `flush`
+ * writes the rest. `KeySession` holds what is known of the key meanwhile; only `SessionWriter` writes its row.
+ */
 export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
 	/** The IDs under which sessions that were resumed by ID, and may belong to keys, continue. */
