@@ -205,7 +205,7 @@ const DAY_COUNTS = new DayCounts();
 
 function openTurnLog(
 	context: IExecuteFunctions,
-	{ recordTurns, recordLifeMs, budget: limit }: AgentOptions,
+	{ recordTurns, recordLifeMs, turnLimit: limit }: AgentOptions,
 	{ clock, writeLast }: RunFrame,
 ): TurnLog | undefined {
 	if (!recordTurns) return undefined;
