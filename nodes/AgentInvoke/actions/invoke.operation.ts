@@ -7,7 +7,7 @@ import type { Operation } from '../../shared/run/operation';
 import type { SessionChoice } from '../turns/turn';
 import { filesField, readFileRows } from './files';
 import { streamField, type ItemForm } from './inputs';
-import { readTurns, type Said } from './itemTurn';
+import { readTurns, type Said } from './readTurn';
 import { INVOKE_OPTIONS, TURN_OPTIONS } from './options';
 import { inAgentRun } from './run';
 import { takeTurns } from './runItems';

@@ -9,7 +9,7 @@ import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import { isBlank, textOf } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
 import { streamField, type ItemForm } from './inputs';
-import { readTurns, type ReadTurn, type Said } from './itemTurn';
+import { readTurns, type ReadTurn, type Said } from './readTurn';
 import { RESUME_OPTIONS, TURN_OPTIONS } from './options';
 import { inAgentRun } from './run';
 import { takeTurns } from './runItems';

@@ -1,4 +1,4 @@
-import type { TableColumn, TableSpec } from './workflow';
+import type { TableColumn, TableSpec } from './tableNode';
 import { badInput, type Failure } from '../errors/failure';
 import { excerpt, isJsonObject, sentence } from '../text/json';
 import { redactor } from '../text/redact';
