@@ -4,9 +4,8 @@ import type {
 	IHttpRequestOptions,
 	INodeProperties,
 } from 'n8n-workflow';
-import { DEFAULT_BUSY_CODES } from './busyCodes';
 import { BASE_URL, whyAddressDoesNotFit } from './baseUrl';
-import { PROGRESS_PATHS } from './progressPaths';
+import { DEFAULT_BUSY_CODES, PROGRESS_PATHS } from './platformDefaults';
 import { withBearer, wrongSecretNotices } from './tokenKinds';
 
 /** Fields that few deployments need. */
@@ -107,7 +106,7 @@ export class FlowPlatformApi implements ICredentialType {
 			type: 'json',
 			typeOptions: { rows: 4 },
 			default: '{}',
-			hint: "Optional. Flow Task's 'Workflow' > 'Save' makes the JSON to paste here.",
+			hint: "Optional. Flow Task's 'Workflow' > 'Save' creates the JSON to paste here.",
 			description:
 				'Hosted workflows that everybody who uses this credential can choose by name in Flow Task. For each name, enter its <code>workflowId</code> and, as <code>definition</code>, its API-format export.',
 		},

@@ -3,7 +3,7 @@ function words(list: string): string[] {
 }
 
 /** The standard wire: the envelope of §4.6, with default names for the fields that the documentation does not show. */
-export const WIRE = {
+const WIRE = {
 	request: {
 		path: '',
 		resumePath: '',

@@ -7,7 +7,7 @@ import {
 } from 'n8n-workflow';
 
 import { testBridgeConnection } from './actions/credentialTest';
-import { operationProperties, runOperation } from '../shared/form/operation';
+import { operationProperties, runOperation } from '../shared/run/operation';
 import { request } from './actions/request.operation';
 import { send } from './actions/send.operation';
 

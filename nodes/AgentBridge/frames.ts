@@ -102,11 +102,11 @@ export function createEventFilter(eventPath: unknown, list: string): Result<Even
 }
 
 /** n8n's column for deduplication keys holds 255 characters, and the ID is only a part of such a key. */
-const LONGEST_ID_CHARS = 100;
+const LONGEST_STORED_ID_CHARS = 100;
 
 /** @returns the ID, or its SHA-256 if it is too long to be stored */
 export function shortId(id: string): string {
-	return id.length <= LONGEST_ID_CHARS ? id : sha256(id, 'hex');
+	return id.length <= LONGEST_STORED_ID_CHARS ? id : sha256(id, 'hex');
 }
 
 /**

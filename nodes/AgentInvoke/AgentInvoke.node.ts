@@ -6,7 +6,7 @@ import {
 	type INodeTypeDescription,
 } from 'n8n-workflow';
 
-import { operationProperties, runOperation } from '../shared/form/operation';
+import { operationProperties, runOperation } from '../shared/run/operation';
 import { forgetSession } from './actions/forgetSession.operation';
 import { invoke } from './actions/invoke.operation';
 import { resume } from './actions/resume.operation';

@@ -8,7 +8,7 @@ import {
 
 import { searchModels } from '../shared/chat/models';
 import { testPlatformKey } from '../shared/platform/platformTest';
-import { runNode } from '../shared/form/operation';
+import { runNode } from '../shared/run/operation';
 import { chatFields } from './actions/fields';
 import { completeItems } from './actions/run';
 

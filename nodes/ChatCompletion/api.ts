@@ -212,7 +212,7 @@ function timedOut(clock: Clock, { idleMs, endByMs }: ChatCall): Failure {
 	}
 	return {
 		kind: 'timedOut',
-		message: `No answer began within ${Math.round(idleMs / 1000)} seconds`,
+		message: `The answer did not begin within ${Math.round(idleMs / 1000)} seconds`,
 		advice:
 			"Raise 'Idle Timeout (Seconds)' under 'Cost and Speed' if the model needs more time to think. The question was not sent again, because it may still be answered and billed.",
 	};

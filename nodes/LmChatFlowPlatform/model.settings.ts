@@ -14,7 +14,7 @@ export const MODEL_OPTIONS = defineOptions({
 		name: 'extraBody',
 		type: 'json',
 		default: '{}',
-		description: 'More fields for each request, as a JSON object, e.g. { "top_k": 20 }',
+		description: 'Additional fields for each request, as a JSON object, e.g. { "top_k": 20 }',
 	},
 	maxRetries: {
 		displayName: 'Max Retries',

@@ -33,7 +33,7 @@ it.each([
 
 it.each([
 	['is full', 'size limit'],
-	['could not be used any more: the timeout', 'timed out'],
+	["could no longer be used: the workflow's timeout", 'timed out'],
 	['cannot be used: this n8n instance has no Data Tables', 'nrecognized node type'],
 	['cannot be used: n8n does not allow it', 'called by'],
 	['does not have the expected columns', 'column'],

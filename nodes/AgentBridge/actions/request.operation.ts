@@ -19,7 +19,7 @@ import {
 	FRAME_FIELD,
 	MAX_SECONDS,
 } from './fields.bridge';
-import type { Operation } from '../../shared/form/operation';
+import type { Operation } from '../../shared/run/operation';
 import { inSession, readFrame, type OutgoingFrame } from './run';
 
 /** When the wait for a reply ends. */

@@ -3,7 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
 import { booleanOf } from '../../shared/text/textOf';
-import type { Operation } from '../../shared/form/operation';
+import type { Operation } from '../../shared/run/operation';
 import { defineOptions, optionsCollection } from '../../shared/form/options';
 import { CONNECTION_OPTIONS, FRAME_FIELD } from './fields.bridge';
 import { inSession, readFrame } from './run';

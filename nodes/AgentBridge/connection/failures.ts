@@ -165,7 +165,7 @@ function explainHandshake({ host, protocol, tokenIn, redact }: Peer, probe: Prob
 	const message = `${host} did not accept the WebSocket connection (HTTP ${status})`;
 	const advice =
 		status >= 500 || status === 429
-			? 'The platform is not available at the moment. Try again later.'
+			? 'The platform is currently unavailable. Try again later.'
 			: `Check 'WebSocket Base URL', 'Bridge Path' and 'Sub-Protocol' (${excerpt(protocol ?? 'none', 60)}) in the credential.`;
 	return { kind: 'refused', message, advice, details };
 }

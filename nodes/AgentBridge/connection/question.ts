@@ -8,7 +8,7 @@ const MAX_COLLECTED = 200;
 const MAX_COLLECTED_CHARS = 32_000_000;
 
 /** What the requests of a session share. */
-export interface SessionTotals {
+interface SessionTotals {
 	/** The characters of the frames that are kept. */
 	chars: number;
 	/** How many messages came for requests that were over. */

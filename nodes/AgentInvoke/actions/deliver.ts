@@ -6,7 +6,7 @@ import { hintFailed, listIds, logStopped, otherAnswers, showHint } from '../../s
 import type { WireInterrupt } from '../wire/answerValues';
 import type { TurnResult } from '../turns/savedAnswer';
 import type { TurnOutcome } from '../turns/turn';
-import type { ReadTurn } from './itemTurn';
+import type { ReadTurn } from './readTurn';
 import type { AgentRun } from './run';
 
 /** The result of an item, with the settings of its output if they could be read. */
@@ -27,7 +27,7 @@ const NOT_KEPT = 'The session of this answer is not kept for its key:';
 const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
 const OVERTAKEN =
-	'Another message of this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
+	'Another message with this key may have been sent at the same time: this execution was presumed dead while the agent answered.';
 
 /** Adds a hint to answers whose session is not kept for the key, or may have been used by another execution meanwhile. */
 export async function addSessionHints(

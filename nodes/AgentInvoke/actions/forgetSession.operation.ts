@@ -6,7 +6,7 @@ import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { readItem } from '../../shared/errors/expressionError';
 import { ItemForm } from './inputs';
 import { inAgentRun, type AgentRun } from './run';
-import type { Operation } from '../../shared/form/operation';
+import type { Operation } from '../../shared/run/operation';
 
 const field: INodeProperties = {
 	displayName: 'Session Key',

@@ -2,12 +2,12 @@ import type { INodeProperties } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { optionGroups, readChoice } from '../../shared/form/options';
-import { simplifyField } from '../../shared/form/simplifyField';
-import type { Operation } from '../../shared/form/operation';
+import { simplifyField } from '../../shared/form/sharedFields';
+import type { Operation } from '../../shared/run/operation';
 import type { SessionChoice } from '../turns/turn';
 import { filesField, readFileRows } from './files';
 import { streamField, type ItemForm } from './inputs';
-import { readTurns, type Said } from './itemTurn';
+import { readTurns, type Said } from './readTurn';
 import { INVOKE_OPTIONS, TURN_OPTIONS } from './options';
 import { inAgentRun } from './run';
 import { takeTurns } from './runItems';

@@ -1,14 +1,19 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { failInput, ok, type Result } from '../../shared/errors/failure';
-import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
-import { callOptions } from '../../shared/form/callOptions';
+import {
+	idempotencyFields,
+	idempotencyOf,
+	callOptions,
+	isSentAgain,
+	unknownOutcomeField,
+	recordLifetimeMs,
+	recordOptions,
+} from '../../shared/form/sharedFields';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
-import { isSentAgain, unknownOutcomeField } from '../../shared/form/unknownOutcome';
 import { previewRequestField } from '../../shared/form/previewRequest';
-import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
 import { isJsonObject } from '../../shared/text/json';
-import type { BudgetLimit } from '../turnLog/turnLog';
+import type { TurnLimit } from '../turnLog/turnLog';
 
 const MS_PER_SECOND = 1_000;
 const MS_PER_HOUR = 3_600_000;
@@ -25,12 +30,12 @@ export function readAgentOptions(context: IExecuteFunctions) {
 	const read = checkEntered(given, AGENT_OPTIONS, undefined, groupOf);
 	if (!read.ok) return read;
 	const { number } = read.value;
-	const budget = readBudget(given.budget, groupOf);
-	if (!budget.ok) return budget;
+	const turnLimit = readTurnLimit(given.budget, groupOf);
+	if (!turnLimit.ok) return turnLimit;
 	return ok({
-		budget: budget.value,
-		// A budget counts recorded turns, so it turns recording on.
-		recordTurns: given.recordTurns === true || budget.value !== undefined,
+		turnLimit: turnLimit.value,
+		// The limit counts recorded turns, so it turns recording on.
+		recordTurns: given.recordTurns === true || turnLimit.value !== undefined,
 		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		concurrency: Math.floor(number('concurrency')),
 		requestsPerSecond: number('requestsPerSecond'),
@@ -58,7 +63,7 @@ const MOST_FIELD = {
 } as const;
 
 /** @returns undefined if the option is not used */
-function readBudget(given: unknown, groupOf: (name: string) => string): Result<BudgetLimit | undefined> {
+function readTurnLimit(given: unknown, groupOf: (name: string) => string): Result<TurnLimit | undefined> {
 	if (given === undefined || given === null) return ok(undefined);
 	const limit: unknown = isJsonObject(given) ? given.limit : undefined;
 	if (!isJsonObject(limit)) {
@@ -225,7 +230,7 @@ export const INVOKE_OPTIONS = defineOptions({
 		type: 'boolean',
 		default: false,
 		description:
-			'Whether to start one new session and continue in it if the platform no longer knows the old one. The agent has then forgotten what was said.',
+			'Whether to start one new session and continue in it if the platform no longer knows the old one. The agent then no longer remembers the conversation.',
 	},
 	sessionTtlHours: {
 		displayName: 'Session Lifetime (Hours)',

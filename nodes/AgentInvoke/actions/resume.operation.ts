@@ -1,15 +1,15 @@
 import type { INodeProperties } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
-import type { Operation } from '../../shared/form/operation';
+import type { Operation } from '../../shared/run/operation';
 import { optionGroups, readChoice } from '../../shared/form/options';
-import { simplifyField } from '../../shared/form/simplifyField';
+import { simplifyField } from '../../shared/form/sharedFields';
 import { refuseLossyJson, refuseRounded } from '../../shared/form/pastedJson';
 import { jsonText, parseJson, type Json } from '../../shared/text/json';
 import { isBlank, textOf } from '../../shared/text/textOf';
 import type { SessionChoice } from '../turns/turn';
 import { streamField, type ItemForm } from './inputs';
-import { readTurns, type ReadTurn, type Said } from './itemTurn';
+import { readTurns, type ReadTurn, type Said } from './readTurn';
 import { RESUME_OPTIONS, TURN_OPTIONS } from './options';
 import { inAgentRun } from './run';
 import { takeTurns } from './runItems';

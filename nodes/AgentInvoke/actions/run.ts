@@ -28,8 +28,7 @@ import { TURN_TABLE, TurnLog } from '../turnLog/turnLog';
 import { TurnOwners } from '../turnLog/turnOwners';
 import { InterruptLimit } from '../turns/interruptLimit';
 import { SESSION_TABLE } from '../sessions/sessionRows';
-import { KnownSessions } from '../sessions/knownSessions';
-import { SessionStore } from '../sessions/sessionStore';
+import { KnownSessions, SessionStore } from '../sessions/sessionStore';
 import type { SessionChoice } from '../turns/turn';
 import { ItemForm, type ReadItem } from './inputs';
 import { NOT_IN_REQUEST, readAgentOptions, type AgentOptions } from './options';
@@ -39,8 +38,6 @@ export interface AgentClient {
 	/** Identifies the agent that sessions and saved answers belong to. */
 	readonly agent: string;
 	readonly account: AgentAccount;
-	/** Whether another run of the node may use another agent. */
-	readonly varies: boolean;
 	readonly api: AgentApi;
 	readonly sessions: SessionStore;
 }
@@ -163,7 +160,7 @@ function openClient(
 ): AgentClient {
 	const { clock, over } = frame;
 	const { requestsPerSecond, concurrency } = options;
-	const { account, fields, varies } = read;
+	const { account, fields } = read;
 	const agent = agentOf(read, context.getNode().credentials?.[CREDENTIAL]?.id ?? '');
 	const limits = { requestsPerSecond, concurrency };
 	const api = new AgentApi({
@@ -175,7 +172,7 @@ function openClient(
 		redact,
 		signal: AbortSignal.any([over, afterStop(context)]),
 	});
-	return { agent, account, varies, api, sessions: openSessions(context, agent, options, frame) };
+	return { agent, account, api, sessions: openSessions(context, agent, options, frame) };
 }
 
 /**
@@ -208,7 +205,7 @@ const DAY_COUNTS = new DayCounts();
 
 function openTurnLog(
 	context: IExecuteFunctions,
-	{ recordTurns, recordLifeMs, budget: limit }: AgentOptions,
+	{ recordTurns, recordLifeMs, turnLimit: limit }: AgentOptions,
 	{ clock, writeLast }: RunFrame,
 ): TurnLog | undefined {
 	if (!recordTurns) return undefined;

@@ -11,7 +11,7 @@ import { explainTable } from '../sessions/sessionStore';
 import { notAskedAgain } from '../turns/savedAnswer';
 import { notAsked } from '../turns/waitLimit';
 import { runTurns, type TurnEffects, type TurnOutcome } from '../turns/turn';
-import { payloadOf, previewOf, requestOf, type ReadTurn } from './itemTurn';
+import { payloadOf, previewOf, requestOf, type ReadTurn } from './readTurn';
 import type { AgentRun } from './run';
 import { addSessionHints, deliverTurns, type DeliveredTurn } from './deliver';
 

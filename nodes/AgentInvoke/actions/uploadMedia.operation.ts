@@ -9,7 +9,7 @@ import { ItemForm } from './inputs';
 import { optionsCollection } from '../../shared/form/options';
 import { AGENT_OPTIONS } from './options';
 import { inAgentRun, type AgentRun } from './run';
-import type { Operation } from '../../shared/form/operation';
+import type { Operation } from '../../shared/run/operation';
 
 /** Uploads a file and returns the URL from which an agent can load it for a limited time (§4.8). */
 export const uploadMedia: Operation = {

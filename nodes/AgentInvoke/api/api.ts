@@ -16,19 +16,16 @@ import { addressOf, type OpenRequest, type WireRequest } from '../wire/request';
 import type { TurnCalls } from './callLimit';
 import {
 	arrivedOf,
-	busyOutcome,
 	explainBusySession,
-	explainAgentCall,
 	explainRefusal,
 	explainRun,
-	isPassing,
 	NO_REASON,
-	ofForeign,
 	type AgentFailure,
 	type RefusalFacts,
 } from './failures';
+import { busyOutcome, explainAgentCall, isPassing, ofForeign } from './unanswered';
 import { openSession } from './openSession';
-import { uploadMedia, type UploadConnection, type UploadedMedia } from './upload';
+import { uploadMedia, type CallConnection, type UploadedMedia } from './upload';
 
 export interface InvokeCall {
 	/** Makes the request in a session. */
@@ -52,7 +49,7 @@ export interface InvokeCall {
 /** The outcome of a call. A refusal that is final counts as answered, just as a reply does. */
 type InvokeOutcome = Outcome<Result<AgentReply, AgentFailure>>;
 
-interface AgentConnection extends UploadConnection, AnswerConnection {
+interface AgentConnection extends CallConnection, AnswerConnection {
 	readonly retry: Pick<Retry, 'run' | 'pausedMs'>;
 }
 

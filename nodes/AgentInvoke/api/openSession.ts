@@ -9,8 +9,9 @@ import { valueAt } from '../../shared/form/expression';
 import { idOf } from '../wire/answerValues';
 import { WireReader } from '../wire/reader';
 import { addressOf, openingRequest, type WireRequest } from '../wire/request';
-import { busyOutcome, explainRefusal, isPassing, ofForeign } from './failures';
-import type { UploadConnection } from './upload';
+import { explainRefusal } from './failures';
+import { busyOutcome, isPassing, ofForeign } from './unanswered';
+import type { CallConnection } from './upload';
 
 interface OpeningTerms {
 	readonly tries: number;
@@ -27,7 +28,7 @@ const ADVICE = { busy: `${NOT_SENT} Run the workflow later.`, rightful: NOT_SENT
  * @returns the session; empty if the message itself opens it
  */
 export async function openSession(
-	connection: UploadConnection,
+	connection: CallConnection,
 	{ tries, timeoutMs, onSession }: OpeningTerms,
 ): Promise<Result<string>> {
 	const { account, clock, redact, retry } = connection;
@@ -47,7 +48,7 @@ export async function openSession(
 }
 
 async function openOnce(
-	{ account, send, clock, redact }: UploadConnection,
+	{ account, send, clock, redact }: CallConnection,
 	{ path, headers, body: json, sessionId: chosenId }: WireRequest,
 	endByMs: number,
 ): Promise<Outcome<Result<string>>> {

@@ -7,14 +7,8 @@ import type { Clock } from '../../shared/time/clock';
 import type { SendHttp } from '../../shared/http/exchange';
 import type { Outcome } from '../../shared/http/outcome';
 import type { AgentAccount } from '../wire/account';
-import {
-	busyOutcome,
-	explainAgentCall,
-	explainRefusal,
-	isPassing,
-	ofForeign,
-	type RefusalFacts,
-} from './failures';
+import { explainRefusal, type RefusalFacts } from './failures';
+import { busyOutcome, explainAgentCall, isPassing, ofForeign } from './unanswered';
 import { wireRequest, type WireFile } from '../wire/request';
 import { concludeRefusal } from '../wire/conclusion';
 import { isThere, textAt, wordOf } from '../../shared/form/expression';
@@ -26,7 +20,7 @@ export interface UploadedMedia extends WireFile {
 	readonly expiresAt: string;
 }
 
-export interface UploadConnection {
+export interface CallConnection {
 	readonly account: AgentAccount;
 	readonly send: SendHttp;
 	readonly retry: Pick<Retry, 'run'>;
@@ -43,7 +37,7 @@ const UPLOAD_TRIES = 4;
  * @param endByMs when to give up, by the clock's `now()`
  */
 export async function uploadMedia(
-	connection: UploadConnection,
+	connection: CallConnection,
 	media: File,
 	endByMs: number,
 ): Promise<Result<UploadedMedia>> {
@@ -67,7 +61,7 @@ export async function uploadMedia(
 }
 
 async function uploadOnce(
-	{ account, send, clock, redact }: UploadConnection,
+	{ account, send, clock, redact }: CallConnection,
 	media: File,
 	endByMs: number,
 	facts: RefusalFacts,

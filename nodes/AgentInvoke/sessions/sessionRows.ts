@@ -3,6 +3,7 @@ import type { ClaimStatus } from '../../shared/dataTable/claimLock';
 import { CLAIM_COLUMNS, holdingsIn, notTaken, type Holding } from '../../shared/dataTable/claims';
 import { CLOCKS_APART_MS } from '../../shared/dataTable/lifetime';
 import type { CellValue, TableRow, TableSpec } from '../../shared/dataTable/table';
+import { digestOf } from '../../shared/text/sha256';
 import { numberOf, textOrNumber } from '../../shared/text/textOf';
 
 /**
@@ -35,6 +36,16 @@ export interface SessionSettings {
 	readonly executionId: string;
 	/** How long an unused mapping lasts, in ms; 0 = forever. */
 	readonly ttlMs: number;
+}
+
+/** The column `entryKey`: by it, the table finds the rows of a key. */
+export function entryKeyOf(agent: string, key: string): string {
+	return digestOf(agent, key);
+}
+
+/** Two agents may use the same session IDs. */
+export function nameOfSession(agent: string, sessionId: string): string {
+	return JSON.stringify([agent, sessionId]);
 }
 
 const MS_PER_HOUR = 3_600_000;
@@ -76,7 +87,6 @@ export interface StoredSession {
 	readonly sessionId: string;
 	/** The cell as it is, by which the row is changed. */
 	readonly cell: CellValue;
-	readonly holder: string;
 	readonly row: TableRow;
 }
 
@@ -110,7 +120,7 @@ export function sessionIn(rows: readonly TableRow[], nowMs: number): StoredSessi
 	const row = first?.rows[0];
 	if (!first || !row) return undefined;
 	const cell = row.sessionId ?? null;
-	return { sessionId: textOrNumber(cell).trim(), cell, holder: first.holder, row };
+	return { sessionId: textOrNumber(cell).trim(), cell, row };
 }
 
 function isOpened({ sessionId }: TableRow): boolean {

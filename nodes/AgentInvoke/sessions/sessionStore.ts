@@ -1,4 +1,3 @@
-import { digestOf } from '../../shared/effects/calendarDay';
 import { NEVER_MS } from '../../shared/dataTable/cells';
 import { ClaimLock, type LockParts } from '../../shared/dataTable/claimLock';
 import { hasNoTables, orWithout } from '../../shared/dataTable/failures';
@@ -6,8 +5,15 @@ import type { DataTable, TableRow } from '../../shared/dataTable/table';
 import { fail, ok, type Failure, type Result } from '../../shared/errors/failure';
 import type { Clock } from '../../shared/time/clock';
 import { textOrNumber } from '../../shared/text/textOf';
-import type { KnownSessions } from './knownSessions';
-import { claimCells, sessionIn, statusOf, type SessionSettings, type SessionWish } from './sessionRows';
+import {
+	claimCells,
+	entryKeyOf,
+	nameOfSession,
+	sessionIn,
+	statusOf,
+	type SessionSettings,
+	type SessionWish,
+} from './sessionRows';
 import { KeySession, SessionWriter } from './sessionWriter';
 
 /** What limits the wait for a key. */
@@ -18,7 +24,47 @@ interface KeyWait {
 	pause(): void;
 }
 
-/** The mapped sessions of one agent in one run of the node. */
+/** The most keys that are remembered. */
+const MOST_KEYS = 10_000;
+
+/**
+ * Which key has which session, as far as the executions of this process have seen. Some platforms give all callers that
+ * name no session the same one; the conversations of different keys would then be mixed.
+ */
+export class KnownSessions {
+	private readonly sessionOf = new Map<string, string>();
+	private readonly keyOf = new Map<string, string>();
+
+	/** Whether another key of the agent has the session. */
+	isOfAnother(agent: string, entryKey: string, sessionId: string): boolean {
+		return (this.keyOf.get(nameOfSession(agent, sessionId)) ?? entryKey) !== entryKey;
+	}
+
+	/** Records the session of a key, unless another key has it. */
+	keep(agent: string, entryKey: string, sessionId: string): void {
+		if (this.isOfAnother(agent, entryKey, sessionId)) return;
+		const session = nameOfSession(agent, sessionId);
+		this.forget(entryKey);
+		this.keyOf.set(session, entryKey);
+		this.sessionOf.set(entryKey, session);
+		const [oldest] = this.sessionOf.keys();
+		if (oldest !== undefined && this.sessionOf.size > MOST_KEYS) this.forget(oldest);
+	}
+
+	/** Forgets a key, whose mapping has ended. */
+	forget(entryKey: string): void {
+		const session = this.sessionOf.get(entryKey);
+		if (session !== undefined) this.keyOf.delete(session);
+		this.sessionOf.delete(entryKey);
+	}
+}
+
+/**
+ * The mapped sessions of one agent in one run of the node. The life of a key: `load` reads its row before any turn; in a
+ * turn, `obtain` gives its session or the right to open one, `opened` keeps what a call opened or renamed, `used` notes
+ * the use, and `release` ends the turn; after all turns, `settle` and `isLost` tell what the table keeps, and `flush`
+ * writes the rest. `KeySession` holds what is known of the key meanwhile; only `SessionWriter` writes its row.
+ */
 export class SessionStore {
 	private readonly keys = new Map<string, KeySession>();
 	/** The IDs under which sessions that were resumed by ID, and may belong to keys, continue. */
@@ -266,7 +312,7 @@ export class SessionStore {
 	private keyOf(name: string): KeySession {
 		const known = this.keys.get(name);
 		if (known) return known;
-		const key = new KeySession(name, digestOf(this.settings.agent, name));
+		const key = new KeySession(name, entryKeyOf(this.settings.agent, name));
 		this.keys.set(name, key);
 		return key;
 	}

@@ -206,7 +206,19 @@ export class SessionWriter {
 		return await this.change(again.map(({ key }) => key));
 	}
 
-	/** @returns whether an earlier write of this run was carried out although it failed, so that the change can be made */
+	/**
+	 * Takes in what the rows of a key show after a write:
+	 *
+	 * | they show | `sessionId` | `found` | `claim` | `isLost` |
+	 * | --- | --- | --- | --- | --- |
+	 * | what was written | stays | that | over, unless a strict turn goes on | stays |
+	 * | what an earlier, failed write wrote | stays | that | stays | stays |
+	 * | another session | that | that | given back | true if a write was due |
+	 * | none, as a person deleted the row | empty | none | given back | true if a write was due |
+	 *
+	 * Wherever a row replaces the holder of the claim, `isLost` becomes true, too.
+	 * @returns whether an earlier write of this run was carried out although it failed, so that the change can be made
+	 */
 	private takeIn({ key, claim, cells }: SessionWrite, rows: readonly TableRow[]): boolean {
 		const found = sessionIn(rows, this.clock.wallNow());
 		const isOwn = found?.cell === cells.sessionId;

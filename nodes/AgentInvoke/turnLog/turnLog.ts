@@ -13,7 +13,7 @@ import type { TurnCalls } from '../api/callLimit';
 import type { OwnedTurn, TurnOwners } from './turnOwners';
 
 /**
- * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Budgets are counted
+ * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Limits per day are counted
  * from its rows.
  */
 export const TURN_TABLE: TableSpec = {
@@ -31,7 +31,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'sessionId', type: 'string' },
 		{ name: 'agent', type: 'string' },
 		{ name: 'kind', type: 'string' }, // message | result
-		{ name: 'mayHaveRun', type: 'boolean' }, // whether the turn counts towards a budget
+		{ name: 'mayHaveRun', type: 'boolean' }, // whether the turn counts towards a limit
 		{ name: 'attempts', type: 'number' }, // calls sent
 		{ name: 'requestId', type: 'string' },
 		{ name: 'usage', type: 'string' }, // JSON
@@ -40,7 +40,7 @@ export const TURN_TABLE: TableSpec = {
 		{ name: 'day', type: 'string' }, // of `startedAt`, in the workflow's time zone
 		{ name: 'keyDay', type: 'string' }, // digest of the turn's owner (see `TurnOwners`) and the day
 		{ name: 'nodeDay', type: 'string' }, // digest of the node and the day
-		{ name: 'turnId', type: 'string' }, // unique to the turn, so that a budget counts it once
+		{ name: 'turnId', type: 'string' }, // unique to the turn, so that a limit counts it once
 		{ name: 'rowKey', type: 'string' }, // unique to the row
 	],
 };
@@ -49,7 +49,7 @@ export const TURN_TABLE: TableSpec = {
 type TurnEnd =
 	'answered' | 'interrupted' | 'refused' | 'unreached' | 'failed' | 'unclear' | 'cancelled' | 'replayed';
 
-export interface BudgetLimit {
+export interface TurnLimit {
 	readonly per: 'key' | 'node';
 	readonly unit: 'turns' | 'tokens';
 	readonly most: number;
@@ -63,8 +63,8 @@ interface TurnLogSettings extends NodeIds {
 	readonly timeZone: string;
 	/** Identifies this run of the node, to tell its turns from those of other runs. */
 	readonly runId: string;
-	/** The budget of a day, if there is one. */
-	readonly limit?: BudgetLimit | undefined;
+	/** What the turns of a day must not exceed, if the operator has set a limit. */
+	readonly limit?: TurnLimit | undefined;
 }
 
 export interface EndedTurn extends OwnedTurn {
@@ -83,7 +83,7 @@ const MESSAGE_KEY_CHARS = 80;
 /** What a row says of a turn that is about to be taken, in case its end is never written. */
 const CLAIMED = { sessionId: '', outcome: 'unclear', mayHaveRun: true, attempts: 0 } as const;
 
-/** Records the turns of a node run, and keeps the turns of a day within a budget, per key or for the node. */
+/** Records the turns of a node run, and keeps the turns of a day within a limit, per key or for the node. */
 export class TurnLog {
 	private readonly rows: RowLog<number>;
 	private readonly limit: DailyLimit<OwnedTurn> | undefined;
@@ -108,12 +108,12 @@ export class TurnLog {
 	}
 
 	/**
-	 * Reads what was already used by the owners of these turns, if there is a budget.
+	 * Reads what was already used by the owners of these turns, if there is a limit.
 	 * @param allOrNone turns that must all fit; see `DailyLimit.open`
 	 */
-	async open(turns: readonly OwnedTurn[], allOrNone: readonly OwnedTurn[] = []): Promise<Result<undefined>> {
+	async open(turns: readonly OwnedTurn[], allOrNone: readonly OwnedTurn[]): Promise<Result<undefined>> {
 		const loaded = await this.owners.load(turns);
-		// Without a budget, a turn in a session given by ID then counts for the session itself.
+		// Without a limit, a turn in a session given by ID then counts for the session itself.
 		if (!this.limit) return ok(undefined);
 		if (!loaded.ok && this.settings.limit?.per === 'key') return fail(notCounted(loaded.failure));
 		return await this.limit.open(turns, allOrNone);
@@ -249,7 +249,7 @@ function endOf({ result, isCancelled }: EndedTurn): TurnEnd {
 	return kind === 'unreachable' ? 'unreached' : 'refused';
 }
 
-/** Whether the agent ran, or may have run, for a turn of this run: the turn then counts towards a budget. */
+/** Whether the agent ran, or may have run, for a turn of this run: the turn then counts towards a limit. */
 function mayHaveRun({ result, calls }: Pick<EndedTurn, 'result' | 'calls'>): boolean {
 	if (calls.made === 0) return false;
 	return result.ok || calls.wasUnclear || result.failure.details?.mayHaveRun === true;
@@ -261,7 +261,7 @@ function usageText(usage: Json): string | null {
 	return text === undefined || text.length > USAGE_CHARS ? null : cellText(text, USAGE_CHARS);
 }
 
-/** What a row counts towards a budget. Cells are not trusted, since people can edit the table. */
+/** What a row counts towards a limit. Cells are not trusted, since people can edit the table. */
 function countedIn({ mayHaveRun: isCounted, tokens }: TableRow): Used {
 	if (isCounted === false) return NOTHING;
 	return { count: 1, tokens: countTokens(tokens ?? null) ?? 0 };

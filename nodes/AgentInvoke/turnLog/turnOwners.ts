@@ -1,8 +1,9 @@
-import { digestOf, nodeOwner, type NodeIds } from '../../shared/effects/calendarDay';
+import { nodeOwner, type NodeIds } from '../../shared/effects/calendarDay';
 import type { DataTable } from '../../shared/dataTable/table';
 import { ok, type Result } from '../../shared/errors/failure';
+import { digestOf } from '../../shared/text/sha256';
 import { textOrNumber } from '../../shared/text/textOf';
-import { nameOfSession } from '../sessions/knownSessions';
+import { entryKeyOf, nameOfSession } from '../sessions/sessionRows';
 import type { SessionChoice } from '../turns/turn';
 
 export interface OwnedTurn {
@@ -50,8 +51,7 @@ export class TurnOwners {
 	}
 
 	ownerOf({ client: { agent }, session }: OwnedTurn): string {
-		// This digest is also the value of the column `entryKey` in the table of sessions.
-		if (session.kind === 'mapped') return digestOf(agent, session.key);
+		if (session.kind === 'mapped') return entryKeyOf(agent, session.key);
 		if (session.kind === 'new') return this.nodeOwner;
 		return (
 			this.keys.get(nameOfSession(agent, session.id))?.entryKey ?? digestOf('session', agent, session.id)

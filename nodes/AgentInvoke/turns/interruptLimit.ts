@@ -1,6 +1,6 @@
 import type { Failure } from '../../shared/errors/failure';
 import { isJsonObject, type JsonObject } from '../../shared/text/json';
-import { nameOfSession } from '../sessions/knownSessions';
+import { nameOfSession } from '../sessions/sessionRows';
 
 interface AgentSession {
 	readonly agent: string;

@@ -1,4 +1,4 @@
-import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
+import { SEND_AGAIN } from '../../shared/form/sharedFields';
 import { nameOfUser, shownKey, type KeyWords, type Reused } from '../../shared/effects/due';
 import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { tokenCounts } from '../../shared/usage/budgetMessages';

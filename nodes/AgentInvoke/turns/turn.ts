@@ -36,7 +36,7 @@ export type SessionChoice =
  * - `arrival`: the turns of a key in one n8n process run in the order they arrived
  * - `strict`: the turns of a key in all processes exclude each other, and who has waited longest goes first
  */
-export type TurnOrder = 'arrival' | 'strict';
+type TurnOrder = 'arrival' | 'strict';
 
 export interface AgentTurn {
 	readonly itemIndex: number;
@@ -95,7 +95,7 @@ interface TurnRun<T extends AgentTurn> extends TurnEffects<T> {
 export interface TurnEffects<T extends AgentTurn> {
 	/** Everything that a turn's idempotency key stands for, with files as digests. */
 	readonly payloadOf: (turn: T) => Promise<Result<string>>;
-	/** Asks the budget and the turn log right before anything is sent; left out if turns are not recorded. */
+	/** Asks the limit per day and the turn log right before anything is sent; left out if turns are not recorded. */
 	readonly admit?: ((turn: T) => Promise<Result<undefined>>) | undefined;
 	/** Uploads files and builds the request except for its session; called when the turn comes. */
 	readonly prepare: (turn: T) => Promise<Result<OpenRequest>>;
@@ -127,7 +127,7 @@ export async function runTurns<T extends AgentTurn>(
 		// Aborted while this turn still holds its permit; otherwise the next turn in the queue would start.
 		if (!result.ok && settings.stopAtFailure) ending.abort();
 		const outcome = { turn, calls, result };
-		// Reported while this turn still holds its permit, so that a budget counts it before it admits the next one.
+		// Reported while this turn still holds its permit, so that a limit counts it before it admits the next one.
 		await run.received(outcome);
 		return outcome;
 	};

@@ -27,7 +27,7 @@ export function placeholdersOf(template: Json): Set<string> {
 	return new Set(TEMPLATES.placeholdersIn(template).map(({ name }) => name));
 }
 
-const MOST_LEVELS = 100;
+const MOST_WIRE_LEVELS = 100;
 const MOST_RULES = 100;
 
 /** Matches what the operator must replace in a ready-made description, such as a bot's ID. */
@@ -351,7 +351,7 @@ export function readWire(description: string): Result<Wire, string> {
 			`The description contains the number ${excerpt(lost, 40)}, which would lose digits. Put it in quotation marks.`,
 		);
 	}
-	if (isTooDeep(parsed, MOST_LEVELS)) return fail('The description is nested too deeply.');
+	if (isTooDeep(parsed, MOST_WIRE_LEVELS)) return fail('The description is nested too deeply.');
 	const read = v.safeParse(WIRE_SCHEMA, parsed);
 	if (read.success) return ok(read.output);
 	// Misspelt names are reported first: a missing entry may be one of them.

@@ -26,7 +26,7 @@ export interface WireResult {
 	readonly result: Json;
 }
 
-export interface CallValues {
+interface CallValues {
 	/** Empty for a new session. */
 	readonly sessionId: string;
 	readonly stream: boolean;

@@ -1,7 +1,8 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import type { Json, JsonObject } from '../../shared/text/json';
 import { redactJson, type Redact } from '../../shared/text/redact';
-import { parseAnswer, type AnswerFormat } from '../json/schema';
+import { parseAnswer } from '../json/jsonAnswer';
+import type { AnswerFormat } from '../json/schema';
 import type { ChatAnswer } from '../../shared/answer/answerBuilder';
 import { isWhole, whatIsOdd, type ReasoningChoice } from '../../shared/answer/oddAnswer';
 

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { ok } from '../../shared/errors/failure';
-import { callOptions } from '../../shared/form/callOptions';
+import { callOptions } from '../../shared/form/sharedFields';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { textOf, textOrNumber } from '../../shared/text/textOf';
@@ -95,7 +95,7 @@ export const CHAT_OPTIONS = defineOptions({
 		typeOptions: { minValue: 0.01, maxValue: 100, numberPrecision: 2 },
 		description: 'An item with a larger input file or data URL fails; nothing is sent for it',
 	},
-	previewRequest: previewRequestField('Of each image file, only type and size are shown.'),
+	previewRequest: previewRequestField('Only the type and size of each image file are shown.'),
 	seed: {
 		displayName: 'Seed',
 		name: 'seed',

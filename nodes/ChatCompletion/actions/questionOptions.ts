@@ -1,5 +1,5 @@
 import { defineOptions } from '../../shared/form/options';
-import { simplifyField } from '../../shared/form/simplifyField';
+import { simplifyField } from '../../shared/form/sharedFields';
 
 /** Options of the question itself, which most questions do without. */
 export const QUESTION_OPTIONS = defineOptions({

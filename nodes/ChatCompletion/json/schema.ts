@@ -1,7 +1,6 @@
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { lossIn } from '../../shared/form/pastedJson';
 import {
-	excerpt,
 	isJsonObject,
 	isTooDeep,
 	jsonText,
@@ -9,8 +8,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
-import { BROKEN, jsonInText, type FoundValue } from './jsonInText';
-import { KEYWORDS, SchemaChecker, SchemaFault, TOO_MUCH } from './validator';
+import { KEYWORDS, SchemaChecker, SchemaFault } from './validator';
 
 export type AnswerFormat =
 	| { readonly kind: 'text' }
@@ -100,55 +98,6 @@ export function refuseSchema(name: string, schema: JsonObject, entered: unknown)
 	if (isTooDeep(schema)) return badInput(`${name} is nested too deeply`, 'Enter a schema with fewer levels.');
 	const loss = lossIn(entered);
 	return loss && badInput(`${name} ${loss.clause}`, loss.cure);
-}
-
-/**
- * Finds the requested JSON in an answer: models put fences around it or a sentence before it. If several
- * different values fit, none is used, because one of them may be an old record that the model quotes.
- *
- * @param isCut the answer may be incomplete. It must then be JSON as a whole, because JSON in a part of it may not be
- *   the answer.
- * @returns the value, or a clause that says why there is none: "it is …"
- */
-export function parseAnswer(text: string, format: AnswerFormat, isCut = false): Result<Json, string> {
-	const found = jsonInText(text);
-	if (!found.ok) return found;
-	const values = isCut ? found.value.filter(isSurelyWhole) : found.value;
-	const checker = format.kind === 'jsonSchema' ? new SchemaChecker(format.schema) : undefined;
-	const checked = values.map((one) => ({ ...one, problem: problemOf(one, checker, text) }));
-	// One that was not checked may be the answer.
-	if (checked.some(({ problem }) => problem === TOO_MUCH)) return fail(TOO_MUCH);
-	const fitting = new Map(
-		checked.filter(({ problem }) => problem === '').map(({ value }) => [jsonText(value), value]),
-	);
-	if (fitting.size > 1) {
-		return fail(
-			`it contains ${fitting.size} different pieces of JSON that would fit, so it is not clear which one is the answer`,
-		);
-	}
-	for (const fits of fitting.values()) return ok(fits);
-	if (isCut && found.value.length > 0) return fail('it was cut off');
-	const [longest] = checked.sort((left, right) => right.source.length - left.source.length);
-	return fail(longest?.problem ?? describeText(text));
-}
-
-/** Whether a value is complete even if the answer was cut off. A number is not: it may have had more digits. */
-function isSurelyWhole({ value, isWhole }: FoundValue): boolean {
-	return isWhole && typeof value !== 'number';
-}
-
-/** Why a value is not what was asked for, as a clause; empty if it is. */
-function problemOf({ value, source }: FoundValue, checker: SchemaChecker | undefined, text: string): string {
-	// Checked with rounded numbers, because `value` contains very long integers as strings.
-	if (checker) return checker.whyUnfit(parseRounded(source) ?? value);
-	if (isJsonObject(value)) return '';
-	return Array.isArray(value) ? 'it is an array instead of a JSON object' : describeText(text);
-}
-
-function describeText(text: string): string {
-	if (!text.trim()) return 'it is empty';
-	const opens = /^\s*(?:```\w*\s*)?[{[]/.test(text);
-	return opens ? BROKEN : `it is text: "${excerpt(text, 80)}"`;
 }
 
 /** Why a schema cannot check answers, as a clause; empty if it can. */

@@ -153,7 +153,7 @@ export class SchemaChecker {
 	/** Refuses a schema that applies itself to the same value. */
 	private refuseCircle(part: unknown, above: Set<unknown>, done: Set<unknown>): void {
 		if (!isJsonObject(part) || done.has(part)) return;
-		if (above.has(part)) throw new SchemaFault('it refers to itself without end');
+		if (above.has(part)) throw new SchemaFault('it refers to itself endlessly');
 		above.add(part);
 		const held = IN_PLACE.flatMap((name) => {
 			const inner = part[name];

@@ -59,7 +59,7 @@ export function withInputFields(
 		const names = listIds([...replaced].map((name) => `'${name}'`));
 		showHint(
 			context,
-			`The input has fields of the same name: ${names}. The output has the node's own.`,
+			`The input has fields with the same names: ${names}. The output keeps the node's own values.`,
 			'info',
 		);
 	}

@@ -3,10 +3,15 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { ok, type Result } from '../../shared/errors/failure';
 import { isTool } from '../../shared/errors/nodeError';
 import { readItem } from '../../shared/errors/expressionError';
-import { idempotencyFields, idempotencyOf } from '../../shared/form/idempotencyOptions';
-import { recordLifetimeMs, recordOptions } from '../../shared/form/recordOptions';
+import {
+	idempotencyFields,
+	idempotencyOf,
+	recordLifetimeMs,
+	recordOptions,
+	isSentAgain,
+	unknownOutcomeField,
+} from '../../shared/form/sharedFields';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
-import { isSentAgain, unknownOutcomeField } from '../../shared/form/unknownOutcome';
 import { previewRequestField } from '../../shared/form/previewRequest';
 import { nodeField } from './workflowFields';
 

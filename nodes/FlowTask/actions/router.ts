@@ -1,6 +1,6 @@
 import type { IExecuteFunctions, INodeExecutionData, INodeProperties } from 'n8n-workflow';
 
-import { operationProperties, runOperation } from '../../shared/form/operation';
+import { operationProperties, runOperation } from '../../shared/run/operation';
 import { download } from './file/download.operation';
 import { upload } from './image/upload.operation';
 import { get } from './task/get.operation';

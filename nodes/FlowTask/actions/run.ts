@@ -2,7 +2,7 @@ import { randomInt } from 'crypto';
 
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
-import { PROGRESS_PATHS } from '../../../credentials/progressPaths';
+import { PROGRESS_PATHS } from '../../../credentials/platformDefaults';
 import { systemClock } from '../../shared/time/clock';
 import { inRunFrame, type RunFrame } from '../../shared/run/frame';
 import { isTool } from '../../shared/errors/nodeError';
@@ -26,7 +26,7 @@ import { readRunOptions, type TaskRunOptions } from './options';
 import { knownWorkflows, type KnownWorkflows } from './workflow/knownWorkflows';
 
 /** How a run reaches its account. */
-export interface AccountClient extends TaskClient {
+interface AccountClient extends TaskClient {
 	readonly baseUrl: string;
 	readonly images: TaskMemory['images'];
 }

@@ -43,7 +43,7 @@ export interface ApiCall
 }
 
 /** Calls the service and unwraps its envelope (§7.1); never throws. */
-export type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
+type CallApi = (call: ApiCall) => Promise<Result<Json | undefined, CallFailure>>;
 
 export interface ServiceAccount {
 	readonly baseUrl: string;
@@ -53,7 +53,7 @@ export interface ServiceAccount {
 }
 
 /** How long a call may outlast the run's deadline, because the ID of a task would be lost if its call were cut off. */
-const DEADLINE_GRACE_MS = 10_000;
+const CALL_GRACE_MS = 10_000;
 
 /** @param deadlineMs when the run stops waiting, by the clock's `now()`; only polls begin after it, without retries */
 export function createClient(
@@ -65,7 +65,7 @@ export function createClient(
 	return async (call) => {
 		const { path, purpose, repeatability, json, form, outlivesStop, taskIn } = call;
 		const { outcome, tries } = await retry.run({ ...call, endByMs: deadlineMs }, async () => {
-			const leftMs = Math.max(0, deadlineMs - clock.now()) + DEADLINE_GRACE_MS;
+			const leftMs = Math.max(0, deadlineMs - clock.now()) + CALL_GRACE_MS;
 			const timeoutMs = Math.min(call.timeoutMs, leftMs);
 			const url = `${baseUrl}${path}`;
 			const exchange = await send({ method: 'POST', url, json, form, timeoutMs, outlivesStop });

@@ -10,7 +10,7 @@ export interface ForeignSeed {
 	readonly alsoFor: GraphInput | undefined;
 }
 
-export interface FoundSeeds {
+interface FoundSeeds {
 	/** Each seed that can be set; a linked one at the node that holds the number. */
 	readonly seeds: readonly GraphInput[];
 	readonly foreign: readonly ForeignSeed[];

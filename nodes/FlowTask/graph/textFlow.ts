@@ -70,7 +70,7 @@ export interface FlowingText extends GraphInput {
 	readonly encodedBy?: DefinitionNode | undefined;
 }
 
-export interface TextWriter {
+interface TextWriter {
 	readonly node: DefinitionNode;
 	readonly seesPicture: boolean;
 }

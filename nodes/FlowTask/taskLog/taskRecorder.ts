@@ -25,7 +25,7 @@ interface LoggedTask extends RowFacts {
 	written: string;
 }
 
-export interface RecorderSettings extends RowOrigin {
+interface RecorderSettings extends RowOrigin {
 	readonly nodeId: string;
 	readonly timeZone: string;
 	/** Identifies this run of the node, to distinguish its submits from those of other runs. */

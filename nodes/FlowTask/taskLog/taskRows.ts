@@ -54,7 +54,7 @@ export interface RowOrigin {
 }
 
 /** `null` for tasks that this run did not submit. */
-export type CountCells = Readonly<Record<'nodeDay' | 'submitId', string | null>>;
+type CountCells = Readonly<Record<'nodeDay' | 'submitId', string | null>>;
 
 export interface RowFacts {
 	readonly job: ObservedJob;

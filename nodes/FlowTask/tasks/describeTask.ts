@@ -140,8 +140,8 @@ function describeRequest({ sent, facts: { workflowId } }: TaskOutcome, redact: R
 }
 
 /** Usually all inputs have the same seed; different ones are also listed by node and parameter, if not simplified. */
-function describeSeeds(seeds: TaskFacts['seeds'] = {}, simplify = true): JsonObject {
-	const [seed, ...others] = new Set(Object.values(seeds));
+function describeSeeds(seeds: TaskFacts['seeds'], simplify: boolean): JsonObject {
+	const [seed, ...others] = new Set(Object.values(seeds ?? {}));
 	if (seed === undefined) return {};
 	return simplify || others.length === 0 ? { seed } : { seed, seeds: { ...seeds } };
 }
@@ -162,7 +162,7 @@ const SHOW_IMAGES =
 const IMAGES_SHOWN = 'The user already sees the files. Do not repeat their links.';
 
 /** @param isShown whether the chat already shows the images */
-export function describeForAgent(outcome: TaskOutcome, redact: Redact, isShown = false): JsonObject {
+export function describeForAgent(outcome: TaskOutcome, redact: Redact, isShown: boolean): JsonObject {
 	const files = shownFiles(outcome, redact);
 	const { taskId = null, status = null, seed, variant } = describeOutcome(outcome, redact);
 	return {

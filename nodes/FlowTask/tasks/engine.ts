@@ -3,7 +3,6 @@ import pLimit from 'p-limit';
 import type { Clock } from '../../shared/time/clock';
 import type { Failure, FailureKind, Result } from '../../shared/errors/failure';
 import { uniqueStems } from '../../shared/files/fileName';
-import { MemoryBudget } from '../../shared/files/memoryBudget';
 import { Ticket, type EffectMemory } from '../../shared/effects/due';
 import type { Ledger } from '../../shared/effects/ledger';
 import type { Redact } from '../../shared/text/redact';
@@ -18,7 +17,7 @@ import { linksOf, type FileSelection, type TaskLabel } from './resultLinks';
 import { tokenHider } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
 import type { Prompt } from '../workflow/prompt';
-import { KNOWN_MISSING_MS, TaskWatcher, type WatchClient, type WatchSettings } from './watcher';
+import { EXISTING_MISSING_MS, TaskWatcher, type WatchClient, type WatchSettings } from './watcher';
 import type { WatchEnd } from './watchedTask';
 
 interface WatchStart {
@@ -139,7 +138,7 @@ class TaskRun {
 		this.unsubmitted = jobs.length;
 		const { client, clock, ledger } = run;
 		this.watcher = new TaskWatcher(client, clock, settings, () => this.unsubmitted);
-		this.submitter = new TaskSubmitter(client, clock, () => this.stopReason(), ledger, new MemoryBudget());
+		this.submitter = new TaskSubmitter(client, clock, () => this.stopReason(), ledger);
 		this.files = new ResultFiles(client, run, settings.urlExpireSeconds);
 		const stems = uniqueStems(jobs.map(({ fileStem }) => fileStem));
 		const marks = jobs.length > 1 ? uniqueStems(jobs.map(rowMark)) : [];
@@ -228,7 +227,7 @@ class TaskRun {
 		const seen = start.kind === 'watch' ? start.seen : undefined;
 		const onNews = (info: TaskInfo): void => this.tell((observer) => observer.news(job, info));
 		const origin = { promptToken, sinceMs };
-		const end = seen ?? (await this.watcher.watch(taskId, origin, this.isKnown(task), onNews));
+		const end = seen ?? (await this.watcher.watch(taskId, origin, this.certainlyExists(task), onNews));
 		const known = { taskId, reused, snapshot: end.snapshot, sent };
 		const failure = explainWatchEnd(taskId, end, this.run.redact, sourceOf(job, reused) === 'given');
 		if (failure && USELESS_AFTER.has(failure.kind)) task.ticket.done('failed');
@@ -248,9 +247,9 @@ class TaskRun {
 	}
 
 	/** Whether the platform certainly has the task, even if its index does not show it yet. */
-	private isKnown({ submittedAtMs, reused, finished }: ItemTask): boolean {
+	private certainlyExists({ submittedAtMs, reused, finished }: ItemTask): boolean {
 		if (submittedAtMs === undefined) return false;
-		return !reused || (!finished && this.run.clock.wallNow() - submittedAtMs < KNOWN_MISSING_MS);
+		return !reused || (!finished && this.run.clock.wallNow() - submittedAtMs < EXISTING_MISSING_MS);
 	}
 
 	/** @returns the files, with the prompt token hidden in their links, because only the download needs it */
@@ -278,6 +277,6 @@ function rowMark({ itemIndex, facts: { item = itemIndex, variant } }: TaskJob): 
 }
 
 function sourceOf({ start, record }: TaskJob, reused: boolean): TaskSource {
-	if (start.kind === 'submit') return reused ? 'known' : 'made';
-	return record ? 'known' : 'given';
+	if (start.kind === 'submit') return reused ? 'existing' : 'made';
+	return record ? 'existing' : 'given';
 }

@@ -1,4 +1,4 @@
-import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
+import { SEND_AGAIN } from '../../shared/form/sharedFields';
 import type { Failure } from '../../shared/errors/failure';
 import { excerpt } from '../../shared/text/json';
 import { quote, type Redact } from '../../shared/text/redact';

@@ -22,11 +22,11 @@ export interface ObservedJob {
 
 /**
  * - `made`: this run has just submitted the task
- * - `known`: it existed before: an earlier try submitted it for this item, or another execution or item did so with the
+ * - `existing`: it was there before: an earlier try submitted it for this item, or another execution or item did so with the
  *   same idempotency key
  * - `given`: the item names its ID, or the execution that recorded it
  */
-export type TaskSource = 'made' | 'known' | 'given';
+export type TaskSource = 'made' | 'existing' | 'given';
 
 export interface BegunTask {
 	readonly taskId: string;

@@ -106,7 +106,13 @@ export interface TaskLabel {
 	readonly stem?: string | undefined;
 }
 
-/** Names that collide neither with each other nor with those of other items, because platforms often reuse names. */
+/**
+ * Names that collide neither with each other nor with those of other items, because platforms often reuse names. The
+ * stations of a name: the stem that the form asks for or the prompt gives (`fileStem` in taskMaker.ts), unique in the
+ * run (`uniqueStems`), or else the name in the link (`nameInLink`) or in the header of the download (`nameBySaid`); a
+ * mark here for each of several files; and `safeFileName` with the true extension once the bytes are there
+ * (`store` in download.ts).
+ */
 export function namesFor(links: readonly FileLink[], { mark, stem }: TaskLabel): NamedLink[] {
 	const owners = new Map<string, number>();
 	const take = (raw: string, index: number): string => {

@@ -2,8 +2,7 @@ import type { Clock } from '../../shared/time/clock';
 import { fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { excerpt, jsonText } from '../../shared/text/json';
 import { sha256 } from '../../shared/text/sha256';
-import type { MemoryBudget } from '../../shared/files/memoryBudget';
-import { SEND_AGAIN } from '../../shared/form/unknownOutcome';
+import { SEND_AGAIN } from '../../shared/form/sharedFields';
 import {
 	due,
 	shownKey,
@@ -68,15 +67,13 @@ export class TaskSubmitter {
 	/** The digest of the request that made each task, by task ID. */
 	private readonly made = new Map<string, string>();
 
-	/** @param memoryBudget limits the memory of uploads */
 	constructor(
 		private readonly client: SubmitClient,
 		private readonly clock: Clock,
 		private readonly stopReason: () => StopReason | undefined,
-		private readonly ledger?: Ledger,
-		memoryBudget?: MemoryBudget,
+		private readonly ledger: Ledger | undefined,
 	) {
-		this.upload = createImageUploads(client.api, client.images, memoryBudget);
+		this.upload = createImageUploads(client.api, client.images);
 	}
 
 	/**

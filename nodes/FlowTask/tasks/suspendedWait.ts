@@ -73,6 +73,14 @@ type Progress = WaitState['progress'][number];
 
 function restored(taskId: string, progress: Progress | undefined, nowMs: number): WatchedTask {
 	const [mark, changedAtMs, missing, refused] = progress ?? ['', nowMs, 0, 0];
-	const isKnown = mark !== '';
-	return new WatchedTask(taskId, {}, changedAtMs, isKnown, mark, new Streak(missing), new Streak(refused));
+	const certainlyExists = mark !== '';
+	return new WatchedTask(
+		taskId,
+		{},
+		changedAtMs,
+		certainlyExists,
+		mark,
+		new Streak(missing),
+		new Streak(refused),
+	);
 }

@@ -26,25 +26,24 @@ export type UploadImage = (load: LoadImage, bytes?: number) => Promise<Result<Up
 const UPLOADS_AT_ONCE = 4;
 
 /**
- * Uploads images of one account; equal bytes are uploaded once.
- * @param known images that an earlier try of the same run uploaded
- * @param memoryBudget limits the memory of all uploads of a run, across all accounts
+ * Uploads the images of a run; equal bytes are uploaded once.
+ * @param earlier images that an earlier try of the same run uploaded
  */
 export function createImageUploads(
 	api: Pick<TaskApi, 'upload'>,
-	known?: UploadedImages,
-	memoryBudget = new MemoryBudget(),
+	earlier: UploadedImages | undefined,
 ): UploadImage {
 	const limit = pLimit(UPLOADS_AT_ONCE);
+	const memoryBudget = new MemoryBudget();
 	const uploads = new Map<string, ReturnType<TaskApi['upload']>>();
 	const uploadOnce = async ({ file, sha256: digest }: UploadFile): Promise<Result<UploadedImage>> => {
-		const remembered = known?.get(digest);
+		const remembered = earlier?.get(digest);
 		if (remembered !== undefined) return ok({ imageId: remembered, digest });
 		const upload = uploads.get(digest) ?? api.upload(file);
 		uploads.set(digest, upload);
 		const uploaded = await upload;
 		if (uploaded.ok) {
-			known?.set(digest, uploaded.value);
+			earlier?.set(digest, uploaded.value);
 			return ok({ imageId: uploaded.value, digest });
 		}
 		// After a failure the next item with the same image tries again.

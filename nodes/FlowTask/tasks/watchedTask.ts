@@ -35,7 +35,7 @@ export interface WatchLimits {
 	/** How long a task may go without a change; 0 = forever. */
 	readonly noProgressMs: number;
 	/** How long a task must be missing or refused before that counts, because the platform's index may lag. */
-	readonly patienceMs: (isKnown: boolean) => number;
+	readonly patienceMs: (certainlyExists: boolean) => number;
 }
 
 /** A time by the clock of `WatchLimits`, and the same time by the wall clock. */
@@ -84,14 +84,14 @@ export class WatchedTask {
 
 	/**
 	 * @param changedAtMs when its report last changed, or when the watch began
-	 * @param isKnown whether the platform certainly has the task, e.g. because this run made it or a report showed it
+	 * @param certainlyExists whether the platform certainly has the task, e.g. because this run made it or a report showed it
 	 * @param mark the part of its last report whose change counts as progress; empty before the first report
 	 */
 	constructor(
 		readonly taskId: string,
 		readonly origin: TaskOrigin,
 		public changedAtMs: number,
-		public isKnown: boolean,
+		public certainlyExists: boolean,
 		public mark = '',
 		readonly missing = new Streak(),
 		readonly refused = new Streak(),
@@ -101,7 +101,7 @@ export class WatchedTask {
 	note(info: TaskInfo, { nowMs, wallMs }: PollTime): boolean {
 		this.info = info;
 		this.missing.end();
-		this.isKnown = true;
+		this.certainlyExists = true;
 		if (info.state === 'generating') this.generatingAtMs ??= wallMs;
 		const mark = `${info.state}/${info.progress ?? ''}/${info.position ?? ''}`;
 		if (mark === this.mark) return false;
@@ -113,7 +113,7 @@ export class WatchedTask {
 	/** Records an answer that lacks the task. @param isBlank whether it contained none of several known tasks */
 	lack(isBlank: boolean, nowMs: number): void {
 		// Tasks do not all vanish at once, so the platform's index must be empty.
-		if (isBlank && this.isKnown) this.trouble = 'The platform returned none of the tasks';
+		if (isBlank && this.certainlyExists) this.trouble = 'The platform returned none of the tasks';
 		else this.missing.add(nowMs);
 	}
 
@@ -137,10 +137,10 @@ export class WatchedTask {
 	 * @returns how watching has ended; `undefined` if it goes on
 	 */
 	endAt(time: PollTime, limits: WatchLimits, isProven: boolean): WatchEnd | undefined {
-		const { info, trouble, refusal, refused, missing, isKnown } = this;
+		const { info, trouble, refusal, refused, missing, certainlyExists } = this;
 		if (info && isFinal(info.state)) return { kind: 'final', info, snapshot: this.snapshot(time) };
-		const patienceMs = limits.patienceMs(isKnown);
-		if (refusal && (refused.counts(patienceMs) || !(isProven || isKnown))) {
+		const patienceMs = limits.patienceMs(certainlyExists);
+		if (refusal && (refused.counts(patienceMs) || !(isProven || certainlyExists))) {
 			return { kind: 'refused', failure: refusal, snapshot: this.snapshot(time) };
 		}
 		if (trouble === undefined && missing.counts(patienceMs)) {
@@ -179,7 +179,7 @@ export function noteAnswer<Task extends WatchedTask>(
 		return [];
 	}
 	const infos = new Map(answer.value.map((info) => [info.taskId, info]));
-	const isBlank = infos.size === 0 && tasks.filter(({ isKnown }) => isKnown).length > 1;
+	const isBlank = infos.size === 0 && tasks.filter(({ certainlyExists }) => certainlyExists).length > 1;
 	return tasks.filter((task) => {
 		task.answered();
 		const info = infos.get(task.taskId);

@@ -51,13 +51,13 @@ const FIRST_POLL_OF_SUBMITTED_MS = 500;
 
 /** How long an ID must be missing or refused before that counts: longer if the platform certainly has the task. */
 const PATIENCE_MS = 10_000;
-export const KNOWN_MISSING_MS = 5 * 60_000;
+export const EXISTING_MISSING_MS = 5 * 60_000;
 
 /** The most sockets that are opened for a task; if they keep dropping, it is only polled. */
 const SOCKETS_PER_TASK = 3;
 
 /** How long a hanging poll may hold up the run after its timeout. */
-const DEADLINE_GRACE_MS = 5_000;
+const POLL_GRACE_MS = 5_000;
 
 /** A task with its progress socket. */
 class LiveTask extends WatchedTask {
@@ -102,23 +102,26 @@ export class TaskWatcher {
 		private readonly settings: WatchSettings,
 		private readonly backlog: () => number,
 	) {
-		this.limits = { ...settings, patienceMs: (isKnown) => (isKnown ? KNOWN_MISSING_MS : PATIENCE_MS) };
+		this.limits = {
+			...settings,
+			patienceMs: (certainlyExists) => (certainlyExists ? EXISTING_MISSING_MS : PATIENCE_MS),
+		};
 	}
 
 	/**
 	 * Watches a task to its end; rejects only if the node has a bug. The same ID may be watched more than once.
-	 * @param isKnown whether the platform certainly has the task
+	 * @param certainlyExists whether the platform has the task, even if its index does not show it yet
 	 * @param onNews called with each report whose state, progress or queue position has changed
 	 */
 	async watch(
 		taskId: string,
-		origin: TaskOrigin = {},
-		isKnown = origin.sinceMs !== undefined,
-		onNews: OnNews = () => undefined,
+		origin: TaskOrigin,
+		certainlyExists: boolean,
+		onNews: OnNews,
 	): Promise<WatchEnd> {
 		const nowMs = this.clock.now();
 		const watched = this.tasks.get(taskId);
-		const task = watched ?? new LiveTask(taskId, origin, nowMs, isKnown);
+		const task = watched ?? new LiveTask(taskId, origin, nowMs, certainlyExists);
 		task.listeners.push(onNews);
 		if (watched) return await watched.ending.promise;
 		if (this.isStopped) return this.leave(task);
@@ -191,7 +194,7 @@ export class TaskWatcher {
 
 	private async pollInTime(): Promise<void> {
 		const leftMs = Math.max(0, this.settings.deadlineMs - this.clock.now());
-		await within(this.clock, leftMs + DEADLINE_GRACE_MS, this.poll(), undefined);
+		await within(this.clock, leftMs + POLL_GRACE_MS, this.poll(), undefined);
 		this.endWatched([...this.tasks.values()]);
 	}
 
@@ -293,7 +296,7 @@ export class TaskWatcher {
 		// After reporting the end, a socket is silent, so polling takes over until task info shows the end, too.
 		task.socketSpoke = !isFinal(info.state);
 		// The task exists, whatever the platform's index says.
-		task.isKnown = true;
+		task.certainlyExists = true;
 		task.missing.end();
 		if (task.socketSpoke) {
 			task.note(info, this.time());

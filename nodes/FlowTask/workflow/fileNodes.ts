@@ -5,7 +5,7 @@ import { graphOf, sourceOf } from '../graph/links';
 import { isFileInput } from '../graph/names';
 
 /** A node of a workflow, under the name that a list shows; `value` is its ID. */
-export interface NamedNode {
+interface NamedNode {
 	readonly name: string;
 	readonly value: string;
 }

@@ -22,7 +22,7 @@ export interface FormRows {
  * `checkOverrides`, which knows the workflow.
  * @param entered the rows with their expressions: a row that was left empty keeps the hosted value
  */
-export function promptFromForm(value: unknown, entered?: unknown): Result<Prompt> {
+export function promptFromForm(value: unknown, entered: unknown): Result<Prompt> {
 	const rows = toJson(value);
 	if (rows === undefined && value !== undefined) {
 		return failInput(

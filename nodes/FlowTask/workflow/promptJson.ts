@@ -14,7 +14,7 @@ const NOT_SUBMITTED = 'Nothing was submitted for this item.';
  * the parameter view (rules 2 to 4) are refused, each with a message of its own.
  * @param workflowId must match the ID in the body, if the body has one
  */
-export function promptFromJson(value: unknown, workflowId?: string): Result<Prompt> {
+export function promptFromJson(value: unknown, workflowId: string): Result<Prompt> {
 	const isText = typeof value === 'string';
 	const read = readPastedObject(
 		FIELD,
@@ -45,7 +45,7 @@ function isRequestBody({ prompt, workflow_id: workflowId }: JsonObject): boolean
 	return Object.values(prompt).some((node) => isJsonObject(node) && isJsonObject(node.inputs));
 }
 
-function readBody(body: JsonObject, workflowId: string | undefined): Result<JsonObject> {
+function readBody(body: JsonObject, workflowId: string): Result<JsonObject> {
 	const { prompt, workflow_id: id, ...others } = body;
 	const [other] = Object.keys(others);
 	if (other !== undefined) {
@@ -55,7 +55,7 @@ function readBody(body: JsonObject, workflowId: string | undefined): Result<Json
 		);
 	}
 	const named = typeof id === 'string' ? id.trim() : (jsonText(id) ?? '');
-	if (workflowId !== undefined && id !== undefined && named !== workflowId) {
+	if (id !== undefined && named !== workflowId) {
 		return refuse(
 			`is a request body for the workflow "${excerpt(named, 60)}", but 'Workflow' is "${excerpt(workflowId, 60)}"`,
 			"Copy the body of this workflow, or correct 'Workflow'.",

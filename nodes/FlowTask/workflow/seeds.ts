@@ -273,7 +273,7 @@ function readTargets(text: string, definition: WorkflowDefinition | undefined): 
 		const alsoFor = definition && findSeeds(definition).alsoFor(target.value.nodeId, target.value.parameter);
 		if (alsoFor) {
 			return failInput(
-				`'Seed Targets' contains "${excerpt(name, 60)}", whose number is also for ${nameOf(alsoFor)}`,
+				`'Seed Targets' contains "${excerpt(name, 60)}", whose number is also used for ${nameOf(alsoFor)}`,
 				"Give the seed a number of its own in the workflow, or set 'Seed Mode' to Keep. Nothing was submitted for this item.",
 			);
 		}

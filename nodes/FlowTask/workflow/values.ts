@@ -11,7 +11,7 @@ export type Kind = 'number' | 'integer' | 'boolean' | 'text' | 'list' | 'object'
  * @param model the value in the export
  * @param isSeed whether the input is a number even if the export has text for it
  */
-export function kindOf(model: Json | undefined, spec: ParameterSpec = {}, isSeed = false): Kind {
+export function kindOf(model: Json | undefined, spec: ParameterSpec = {}, isSeed: boolean): Kind {
 	// The view may know the type where the export has only text or nothing.
 	const isOpen = model === undefined || model === null || typeof model === 'string';
 	// Only numbers have limits (§2.2).

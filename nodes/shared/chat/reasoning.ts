@@ -71,12 +71,12 @@ function idPattern(model: string): string {
 const PATTERNS = REASONING_MODELS.map((row) => ({ row, pattern: new RegExp(patternOf([row])) }));
 
 /** The length above which a text cannot be a model's ID; matching a very long one would be slow. */
-const LONGEST_ID_CHARS = 300;
+const LONGEST_MODEL_ID_CHARS = 300;
 
 /** The row that a model's ID matches. */
 export function reasoningModel(model: string): ModelRow | undefined {
 	const id = model.trim();
-	if (id.length > LONGEST_ID_CHARS) return undefined;
+	if (id.length > LONGEST_MODEL_ID_CHARS) return undefined;
 	return PATTERNS.find(({ pattern }) => pattern.test(id))?.row;
 }
 

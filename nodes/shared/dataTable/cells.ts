@@ -2,7 +2,7 @@ import type { IDataObject } from 'n8n-workflow';
 
 import { ok, type Result } from '../errors/failure';
 import type { TableFailure } from './failures';
-import type { CellValue, TableRow } from './workflow';
+import type { CellValue, TableRow } from './tableNode';
 
 /** The expiry of rows that never expire; its year has four digits, for people who read the table. */
 export const NEVER_MS = Date.UTC(9999, 0);

@@ -1,4 +1,4 @@
-import type { TableColumn, TableSpec } from './workflow';
+import type { TableColumn, TableSpec } from './tableNode';
 import { badInput, type Failure } from '../errors/failure';
 import { excerpt, isJsonObject, sentence } from '../text/json';
 import { redactor } from '../text/redact';
@@ -27,7 +27,7 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	],
 	[
 		TIMED_OUT,
-		'could not be used any more: the timeout of the workflow had passed',
+		"could no longer be used: the workflow's timeout had passed",
 		'Raise "Timeout Workflow" in the settings of the workflow, or send it fewer items at a time.',
 	],
 	[

@@ -1,5 +1,5 @@
 import type { TableResult } from './sharedTable';
-import { meeting, type RowCondition, type RowWork, type TableRow } from './workflow';
+import { meeting, type RowCondition, type RowWork, type TableRow } from './tableNode';
 
 /*
  * All Data Tables of an n8n instance share one size limit, and a full table stops runs, so rows of every table can

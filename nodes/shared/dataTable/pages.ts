@@ -9,7 +9,7 @@ import {
 	type PageStart,
 	type RowWork,
 	type TableRow,
-} from './workflow';
+} from './tableNode';
 
 /** How many values one read asks for: with a few rows per value, the answer usually fits on a page. */
 export const VALUES_PER_READ = 300;

@@ -1,7 +1,7 @@
 import { systemClock, within } from '../time/clock';
 import type { Result } from '../errors/failure';
 import type { TableFailure } from './failures';
-import type { CellValue, RowSwap, TableRow } from './workflow';
+import type { CellValue, RowSwap, TableRow } from './tableNode';
 
 export type TableResult<T> = Promise<Result<T, TableFailure>>;
 type Batches<T, R> = SharedBatches<T, Result<R, TableFailure>>;

@@ -29,7 +29,7 @@ import {
 	type TableRow,
 	type TableSpec,
 	type Work,
-} from './workflow';
+} from './tableNode';
 import { readPages, VALUES_PER_READ } from './pages';
 import { removeLots, type Lifetime } from './lifetime';
 import {

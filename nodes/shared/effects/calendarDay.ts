@@ -1,4 +1,4 @@
-import { sha256 } from '../text/sha256';
+import { digestOf } from '../text/sha256';
 
 export interface NodeIds {
 	readonly workflowId: string;
@@ -13,10 +13,6 @@ export function nodeOwner({ workflowId, nodeId }: NodeIds): string {
 /** The digest by which the table finds an owner's rows of one day. */
 export function ownerDay(owner: string, day: string): string {
 	return digestOf(owner, day);
-}
-
-export function digestOf(...parts: readonly string[]): string {
-	return sha256(JSON.stringify(parts));
 }
 
 /** Cached, because creating a format is slow, and each task and turn asks for its day. */

@@ -7,7 +7,7 @@ import { textOrNumber } from '../text/textOf';
 import { dayAfter, dayOf, isTimeZone, ownerDay } from './calendarDay';
 import type { DayCount, DayCounts, Used } from './dayCounts';
 
-export interface DailyLimitSettings {
+interface DailyLimitSettings {
 	readonly most: number;
 	readonly unit: SpentBudget['unit'];
 	readonly per: 'key' | 'node';
@@ -74,7 +74,7 @@ export class DailyLimit<E> {
 	 * @param allOrNone what will certainly be requested if it is admitted: refused as a whole if the limit leaves too little
 	 *   for it, but leaves something; if nothing is left, each item fails on its own
 	 */
-	async open(all: readonly E[], allOrNone: readonly E[] = []): Promise<Result<undefined>> {
+	async open(all: readonly E[], allOrNone: readonly E[]): Promise<Result<undefined>> {
 		const { unit, timeZone } = this.settings;
 		if (!isTimeZone(timeZone)) {
 			return failInput(

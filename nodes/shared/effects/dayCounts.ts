@@ -6,7 +6,7 @@ export interface Used {
 	readonly tokens: number;
 }
 
-export interface CountedRow extends Used {
+interface CountedRow extends Used {
 	readonly id: string;
 }
 

@@ -79,7 +79,7 @@ export interface KeyWords {
 	readonly unknownDetails: JsonObject;
 }
 
-export interface DueQuestion {
+interface DueQuestion {
 	/** Undefined if the effect has no idempotency key. */
 	readonly entry: LedgerEntry | undefined;
 	/** Asks the limit per day and writes the log; called last, so that it counts only what is about to be sent. */

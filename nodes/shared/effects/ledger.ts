@@ -8,7 +8,7 @@ import type { TableRow } from '../dataTable/table';
 import { fail, ok, type Failure, type Result } from '../errors/failure';
 import { KeyedQueue } from '../time/keyedQueue';
 import { excerpt } from '../text/json';
-import { sha256 } from '../text/sha256';
+import { digestOf } from '../text/sha256';
 import { textOrNumber } from '../text/textOf';
 import { HeldKey } from './heldKey';
 import { stateOf, type Attempt, type AttemptedBy, type KeyState, type RowState } from './ledgerRows';
@@ -115,8 +115,7 @@ export class TableLedger {
 	 * dead after a long silence. A failure, whatever its reason, means that nothing may be sent.
 	 */
 	async claim(entry: LedgerEntry): Promise<Result<LedgerAnswer>> {
-		// JSON keeps scope and key apart.
-		const entryKey = sha256(JSON.stringify([this.settings.scope, entry.key]));
+		const entryKey = digestOf(this.settings.scope, entry.key);
 		const wanted = { ...entry, entryKey };
 		// Each workflow has its own queue, because another workflow may be in another project, in which the same key
 		// means something else.
@@ -186,8 +185,8 @@ export class TableLedger {
 	private hold(wanted: Wanted, { claim, rows }: Mine): HeldKey {
 		const known = this.won.get(claim);
 		if (known) return known;
-		const { workflowId, executionId } = this.settings;
-		const by = { workflowId, executionId, atMs: this.parts.clock.wallNow() };
+		const { executionId } = this.settings;
+		const by = { executionId, atMs: this.parts.clock.wallNow() };
 		const { holder } = claim;
 		const held = new HeldKey({ holder, payloadHash: wanted.payloadHash, by, rowKeys: [] }, claim, {
 			write: (state, reference) => {

@@ -40,7 +40,6 @@ export type RowState = 'claimed' | 'unclear' | 'sent' | 'failed' | 'succeeded';
 /** Who made an attempt, if the rows say so. */
 export interface AttemptedBy {
 	readonly executionId: string;
-	readonly workflowId: string;
 	/** When the key was claimed or the work submitted, in ms since the epoch; `undefined` if the table does not say. */
 	readonly atMs: number | undefined;
 }
@@ -126,7 +125,6 @@ function attemptState(holding: Holding, nowMs: number, isDead: (holding: Holding
 		payloadHash: cells(rows, 'payloadHash').at(-1)?.trim() ?? '',
 		by: {
 			executionId: excerpt(cells(rows, 'executionId')[0] ?? ''),
-			workflowId: excerpt(cells(rows, 'workflowId')[0] ?? ''),
 			atMs: times[0],
 		},
 		rowKeys: cells(all, 'rowKey'),

@@ -3,7 +3,7 @@ import type { IExecuteFunctions } from 'n8n-workflow';
 import { LIVENESS } from '../dataTable/claims';
 import { UNTIL_EXPIRY } from '../dataTable/lifetime';
 import { openTable } from '../dataTable/table';
-import type { IdempotencyOptions } from '../form/idempotencyOptions';
+import type { IdempotencyOptions } from '../form/sharedFields';
 import type { RunFrame } from '../run/frame';
 import { KeyedQueue } from '../time/keyedQueue';
 import { TableLedger, type ClaimQueue, type LedgerSettings } from './ledger';

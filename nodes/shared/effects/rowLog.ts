@@ -30,7 +30,7 @@ interface LoggedRow {
 }
 
 /** The rows of other runs that a run brings up to date in the same writes. */
-export interface ForeignRows {
+interface ForeignRows {
 	isBehind(): boolean;
 	/** Called before the run's own rows are written. */
 	find(): Promise<Result<undefined>>;

@@ -15,7 +15,7 @@ export interface FetchRun {
 	readonly clock: Clock;
 	/** Returns a number in [0, 1). */
 	readonly random: () => number;
-	/** When the run stops waiting, by the clock's `now()`. Fetches may continue for `DEADLINE_GRACE_MS`. */
+	/** When the run stops waiting, by the clock's `now()`. Fetches may continue for `FETCH_GRACE_MS`. */
 	readonly deadlineMs: number;
 	/** Ends all fetches; the failure does not say why, so the caller checks the signal. */
 	readonly signal: AbortSignal;
@@ -61,7 +61,7 @@ const TRIES = 4;
 /** The limit for the response headers, and for the time between two pieces of the body. */
 const IDLE_TIMEOUT_MS = 60_000;
 /** How long a fetch may continue after the run has timed out, or after its body began if that was later. */
-const DEADLINE_GRACE_MS = 2 * 60_000;
+const FETCH_GRACE_MS = 2 * 60_000;
 /** Browsers follow about this many redirects. */
 const MOST_REDIRECTS = 20;
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -76,7 +76,7 @@ export async function fetchFile<T>(run: FetchRun, link: LinkToFetch, take: TakeF
 	for (let tries = 1; ; tries++) {
 		const fetched = await tryOnce(run, link, take);
 		if (fetched.ok || fetched.failure.kind !== 'passing') return fetched;
-		if (tries === TRIES || clock.now() >= deadlineMs + DEADLINE_GRACE_MS) return fetched;
+		if (tries === TRIES || clock.now() >= deadlineMs + FETCH_GRACE_MS) return fetched;
 		const askedMs = askedPauseMs(fetched.failure.retryAfter, clock.wallNow());
 		await clock.sleep(askedMs || backoffMs(tries, random), signal);
 		if (signal.aborted) return fetched;
@@ -181,7 +181,7 @@ async function takeBody<T>(
 	signal: AbortSignal,
 	take: TakeFile<T>,
 ): Promise<Fetched<T>> {
-	const endByMs = Math.max(deadlineMs, clock.now()) + DEADLINE_GRACE_MS;
+	const endByMs = Math.max(deadlineMs, clock.now()) + FETCH_GRACE_MS;
 	const watched = watchBody(body, { idleMs: IDLE_TIMEOUT_MS, endByMs }, clock, signal);
 	const pieces = body[Symbol.asyncIterator]();
 	let received = 0;

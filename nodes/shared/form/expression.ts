@@ -10,7 +10,7 @@ export type Expression = (from: Json) => Json | undefined;
 const INHERITED: ReadonlySet<unknown> = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MOST_CHARS = 2_000;
 /** Where `pathsIn` stops: at this many levels, and below a path of this many characters. */
-const MOST_LEVELS = 6;
+const MOST_PATH_LEVELS = 6;
 export const MOST_PATH_CHARS = 60;
 
 /** @returns the expression, or why it cannot be used, as a clause */
@@ -74,7 +74,7 @@ export function isThere(value: Json | undefined): value is Json {
 
 /** The paths to the values, as written in expressions. Of an array, only the first element is included. */
 export function* pathsIn(json: Json, path = '', level = 0): Generator<string> {
-	const isLast = level === MOST_LEVELS || path.length > MOST_PATH_CHARS;
+	const isLast = level === MOST_PATH_LEVELS || path.length > MOST_PATH_CHARS;
 	const inner = typeof json === 'object' && json !== null && !isLast ? Object.entries(json) : [];
 	if (inner.length === 0 && (path !== '' || typeof json !== 'object')) yield path || '@';
 	for (const [key, value] of Array.isArray(json) ? inner.slice(0, 1) : inner) {

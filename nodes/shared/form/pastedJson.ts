@@ -105,13 +105,13 @@ export function longIntegers(text: string): string[] {
 		const quote = text.indexOf('"', at);
 		const end = quote < 0 ? text.length : quote;
 		const numbers = text.slice(at, end).match(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g) ?? [];
-		found.push(...numbers.filter((token) => isLongInteger(Number(token))));
+		found.push(...numbers.filter((token) => losesDigits(Number(token))));
 		at = quote < 0 ? end : endOfText(text, quote) + 1;
 	}
 	return found;
 }
 
-function isLongInteger(value: number): boolean {
+function losesDigits(value: number): boolean {
 	return Number.isInteger(value) && !Number.isSafeInteger(value);
 }
 

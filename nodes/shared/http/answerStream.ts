@@ -31,7 +31,7 @@ export type EventMeaning =
 	| 'finished' // the answer is complete; only extras such as token counts may follow
 	| 'closed'; // nothing after it is read
 
-export interface BrokenOff {
+interface BrokenOff {
 	readonly code: string;
 	readonly reason: string;
 	readonly isTimeout: boolean;

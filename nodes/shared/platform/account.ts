@@ -1,6 +1,5 @@
 import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
-import { DEFAULT_BUSY_CODES } from '../../../credentials/busyCodes';
-import { PROGRESS_PATHS } from '../../../credentials/progressPaths';
+import { DEFAULT_BUSY_CODES, PROGRESS_PATHS } from '../../../credentials/platformDefaults';
 import { failInput, ok, type Result } from '../errors/failure';
 import { pathOf, readAddress, readToken } from './credential';
 import { readFileHosts } from '../files/fileHosts';

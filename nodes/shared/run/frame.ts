@@ -21,7 +21,11 @@ export interface RunFrame {
 /** How long a stopped run waits for its last writes, once its requests have ended (`OUTLIVES_STOP_MS`). */
 const AFTER_CANCEL_MS = 700;
 
-/** The frame of every run: `open` checks options and opens the account, `work` works, and nothing is left running. */
+/**
+ * The frame of every run: `open` checks options and opens the account, `work` works, and nothing is left running. A stop
+ * aborts `signal` at once, so that nothing more is sent; requests that were sent may still be answered; then the last
+ * writes are made, for which a stopped run waits only briefly; only then is `over` aborted.
+ */
 export async function inRunFrame<T>(
 	context: IExecuteFunctions,
 	open: (frame: RunFrame) => Promise<Result<T>>,

@@ -24,7 +24,7 @@ export function member(value: unknown, key: string): unknown {
 }
 
 /** Deeper than any real answer, and safe for code that walks through a value recursively. */
-const MOST_LEVELS = 500;
+const MOST_JSON_LEVELS = 500;
 /** More than any real answer has. The smallest values take 30 times the memory of their text. */
 const MOST_VALUES = 4_000_000;
 /** With a reviver, parsing takes several times the memory. */
@@ -72,7 +72,7 @@ function withAllDigits(_key: string, value: unknown, context?: { readonly source
 
 /** Why a JSON text would take too much memory to be parsed, as a clause; empty if it would not. */
 export function excessIn(source: string): string {
-	if (source.length <= MOST_LEVELS) return '';
+	if (source.length <= MOST_JSON_LEVELS) return '';
 	let levels = 0;
 	let values = 1;
 	for (let at = 0; at < source.length; at++) {
@@ -82,7 +82,7 @@ export function excessIn(source: string): string {
 		else if (char === '}' || char === ']') levels--;
 		else if (char === '{' || char === '[') {
 			values++;
-			if (++levels > MOST_LEVELS) return 'it is nested too deeply';
+			if (++levels > MOST_JSON_LEVELS) return 'it is nested too deeply';
 		}
 	}
 	const most = values > MOST_REVIVED && LONG_NUMBER.test(source) ? MOST_REVIVED : MOST_VALUES;
@@ -139,7 +139,7 @@ export function jsonText(value: unknown): string | undefined {
 }
 
 /** Whether a value is nested too deeply for recursive code, in n8n or here. */
-export function isTooDeep(value: Json, levels = MOST_LEVELS): boolean {
+export function isTooDeep(value: Json, levels = MOST_JSON_LEVELS): boolean {
 	if (typeof value !== 'object' || value === null) return false;
 	return levels === 0 || Object.values(value).some((inner: Json) => isTooDeep(inner, levels - 1));
 }

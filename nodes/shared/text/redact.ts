@@ -118,7 +118,7 @@ export function quote(redact: Redact, text: string, maxChars = 500): string {
 }
 
 /** Deeper than anything that is parsed, or that n8n could store. */
-const MOST_LEVELS = 1_000;
+const MOST_REDACTED_LEVELS = 1_000;
 
 /**
  * Hides secrets in every text and every key of a parsed value. JSON text must be parsed first, because a secret in it
@@ -129,7 +129,7 @@ const MOST_LEVELS = 1_000;
 export function redactJson(value: JsonObject, hide: (text: string) => string): JsonObject;
 export function redactJson(value: Json, hide: (text: string) => string): Json;
 export function redactJson(value: Json, hide: (text: string) => string): Json {
-	return redactLevels(value, hide, MOST_LEVELS);
+	return redactLevels(value, hide, MOST_REDACTED_LEVELS);
 }
 
 function redactLevels(value: Json, hide: (text: string) => string, levels: number): Json {

@@ -48,7 +48,7 @@ export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 function findExport(object: JsonObject): Result<JsonObject> {
 	const wrapped = unwrap(object, WRAPPERS).find(isExport);
 	// A file of the editor may contain the export as well.
-	const [only, ...others] = wrapped ? [wrapped] : exportsIn(object, MOST_LEVELS);
+	const [only, ...others] = wrapped ? [wrapped] : exportsIn(object, MOST_EXPORT_LEVELS);
 	if (!only && holdsEditorFile(object)) {
 		return refuse(
 			"is a workflow file of the engine's editor (UI format), not an API-format export",
@@ -96,7 +96,7 @@ function exportsIn(value: Json, levels: number): JsonObject[] {
 }
 
 /** How many levels are searched. In an engine's history and queue, the export is at the fourth. */
-const MOST_LEVELS = 5;
+const MOST_EXPORT_LEVELS = 5;
 
 function isExport(object: JsonObject): boolean {
 	return Object.values(object).some(isExportNode);

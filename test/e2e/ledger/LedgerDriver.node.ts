@@ -11,7 +11,7 @@ import type {
 	RowSwap,
 	TableRow,
 } from '../../../nodes/shared/dataTable/table';
-import type { RowCondition } from '../../../nodes/shared/dataTable/workflow';
+import type { RowCondition } from '../../../nodes/shared/dataTable/tableNode';
 import type { Result } from '../../../nodes/shared/errors/failure';
 import { TableLedger } from '../../../nodes/shared/effects/ledger';
 import { LIVENESS } from '../../../nodes/shared/dataTable/claims';

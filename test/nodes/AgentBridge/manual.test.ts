@@ -38,7 +38,7 @@ test('names the events that arrive if none matches', async () => {
 test.each([
 	[401, 'refused the channel token (HTTP 401)', 'Copy it again'],
 	[404, 'did not accept the WebSocket connection (HTTP 404)', 'Bridge Path'],
-	[503, 'did not accept the WebSocket connection (HTTP 503)', 'not available'],
+	[503, 'did not accept the WebSocket connection (HTTP 503)', 'currently unavailable'],
 ])('says what to do if the handshake is refused with HTTP %d', async (status, message, advice) => {
 	stage.platform.faults.add({ on: 'bridge', kind: 'socketRefuse', status });
 	const run = await stage.test();

@@ -140,7 +140,7 @@ test.each(['envelope', 'plain'])(
 		);
 		const told = async (agentToken: string): Promise<unknown> =>
 			item(await agent.ask({}, { ...CONTINUE, account: { agentToken } })).message;
-		expect(await told('dbg_0123456789')).toContain('expires at the time that the console shows');
+		expect(await told('dbg_0123456789')).toContain('expires at the time shown in the console');
 		expect(await told('agt_0123456789')).not.toContain('console shows');
 	},
 );

@@ -424,7 +424,7 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 	form(
 		'silence before the beginning',
 		': wait\n\n',
-		{ error: /^No answer began within \d+ seconds$/ },
+		{ error: /^The answer did not begin within \d+ seconds$/ },
 		{ ending: 'hold' },
 	),
 ];

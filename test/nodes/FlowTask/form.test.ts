@@ -163,7 +163,7 @@ test('a seed target that is a setting is refused, because a seed is no number of
 	const seeds = { seedMode: 'fixed', seed: 7, seedTargets: '3.steps' };
 	const run = await stage.run(prompts(1), form({}, {}, { parameterSpec: '', ...seeds }));
 	expect(run.error?.message).toContain(
-		'\'Seed Targets\' contains "3.steps", whose number is also for KSampler',
+		'\'Seed Targets\' contains "3.steps", whose number is also used for KSampler',
 	);
 	expect(sentPrompts()).toEqual([]);
 });

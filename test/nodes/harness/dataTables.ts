@@ -7,7 +7,7 @@ import {
 	type INodeParameters,
 	type IWorkflowBase,
 } from 'n8n-workflow';
-import type { TableSpec } from '../../../nodes/shared/dataTable/workflow';
+import type { TableSpec } from '../../../nodes/shared/dataTable/tableNode';
 import type { ExecuteWorkflow } from './additional.data';
 
 type Cell = string | number | boolean | null;

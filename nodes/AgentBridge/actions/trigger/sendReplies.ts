@@ -92,7 +92,7 @@ const NO_OUTPUT =
 const NOT_PAIRED =
 	"n8n cannot tell which frames the items answer. Keep the items paired in the workflow, or set 'Max Frames per Execution' to 1";
 const NO_ITEM =
-	'has no item for them. If other branches of the workflow should answer, too, have all of them end in one node';
+	'has no item for them. If other branches of the workflow should also answer, have all of them end in one node';
 
 /** Why an execution has no reply, as a clause. */
 function whyNoReply({ status, waitTill, data }: IRun): string | undefined {

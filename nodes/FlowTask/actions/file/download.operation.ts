@@ -9,7 +9,7 @@ import { DOWNLOADS_AT_ONCE } from '../../tasks/resultFiles';
 import { namesFor, type NamedLink } from '../../tasks/resultLinks';
 import { readItem } from '../../../shared/errors/expressionError';
 import { inNodeRun, type NodeRun } from '../run';
-import type { Operation } from '../../../shared/form/operation';
+import type { Operation } from '../../../shared/run/operation';
 import { optionsCollection } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';

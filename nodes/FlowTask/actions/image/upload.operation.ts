@@ -3,12 +3,11 @@ import type { INodeExecutionData } from 'n8n-workflow';
 
 import { deliverResults } from '../../../shared/run/deliver';
 import { fail, ok, type Failure, type Result } from '../../../shared/errors/failure';
-import { MemoryBudget } from '../../../shared/files/memoryBudget';
 import { createImageUploads } from '../../tasks/uploads';
 import { readItem } from '../../../shared/errors/expressionError';
 import { imageAtUrl, imageInField, type ImageSource } from '../imageSource';
 import { inNodeRun, type NodeRun } from '../run';
-import type { Operation } from '../../../shared/form/operation';
+import type { Operation } from '../../../shared/run/operation';
 import { optionsCollection, readChoice } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { textParameter } from '../enteredText';
@@ -62,7 +61,7 @@ const ITEMS_AT_ONCE = 8;
 
 async function uploadItems(run: NodeRun): Promise<INodeExecutionData[][]> {
 	const { client, context } = run;
-	const upload = createImageUploads(client.api, client.images, new MemoryBudget());
+	const upload = createImageUploads(client.api, client.images);
 	const limit = pLimit(ITEMS_AT_ONCE);
 	let isOver = false;
 	const imageOf = async (itemIndex: number): Promise<Result<{ imageId: string }>> => {

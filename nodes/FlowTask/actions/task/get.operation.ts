@@ -12,7 +12,7 @@ import type { TaskFacts } from '../../tasks/observer';
 import { readItem } from '../../../shared/errors/expressionError';
 import { failedRow, withInputFields } from '../itemRows';
 import { inNodeRun, type NodeRun } from '../run';
-import type { Operation } from '../../../shared/form/operation';
+import type { Operation } from '../../../shared/run/operation';
 import { optionsCollection } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { taskIdsField } from './fields';

@@ -1,7 +1,7 @@
 import type { INodeProperties } from 'n8n-workflow';
 
 import { defineOptions } from '../../../shared/form/options';
-import { simplifyField } from '../../../shared/form/simplifyField';
+import { simplifyField } from '../../../shared/form/sharedFields';
 
 export const outputFieldName = {
 	displayName: 'Put Output File in Field',

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { failRun } from '../../../shared/errors/nodeError';
-import type { Operation } from '../../../shared/form/operation';
+import type { Operation } from '../../../shared/run/operation';
 import { optionGroups } from '../../../shared/form/options';
 import { readPreviewSwitches, withPreviews } from '../../../shared/form/previewRequest';
 import { showHint } from '../../../shared/run/deliver';
@@ -27,7 +27,10 @@ export const run: Operation = {
 	},
 };
 
-/** Submits the tasks of all items, except those that are only previewed. */
+/**
+ * Submits the tasks of all items, except those that are only previewed. `taskReader` turns the form into jobs, without
+ * sending anything; `runItems` has the engine upload, submit, watch and download them, and delivers what came of it.
+ */
 export async function submitOrPreview(
 	context: IExecuteFunctions,
 	goal: EngineSettings['goal'],

@@ -1,6 +1,6 @@
 import { optionGroups } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
-import type { Operation } from '../../../shared/form/operation';
+import type { Operation } from '../../../shared/run/operation';
 import { submitForm } from './fields';
 import { OUTPUT_OPTIONS } from './outputOptions';
 import { submitOrPreview } from './run.operation';

@@ -5,7 +5,7 @@ import { readItem } from '../../../shared/errors/expressionError';
 import { optionGroups } from '../../../shared/form/options';
 import { TASK_OPTIONS } from '../options';
 import { inNodeRun } from '../run';
-import type { Operation } from '../../../shared/form/operation';
+import type { Operation } from '../../../shared/run/operation';
 import type { PrepareItem } from './inputs/readTask';
 import { taskMaker } from './inputs/taskMaker';
 import { OUTPUT_OPTIONS } from './outputOptions';

@@ -2,7 +2,7 @@ import type { IExecuteFunctions, INodeExecutionData } from 'n8n-workflow';
 
 import { badInput, fail, failInput, ok, type Failure, type Result } from '../../../shared/errors/failure';
 import { failItem, failRun } from '../../../shared/errors/nodeError';
-import type { Operation } from '../../../shared/form/operation';
+import type { Operation } from '../../../shared/run/operation';
 import { refuseRounded } from '../../../shared/form/pastedJson';
 import { openPlatform } from '../../../shared/platform/platform';
 import { excerpt } from '../../../shared/text/json';

@@ -1,10 +1,6 @@
 import { readAgentAccount } from '../../../../nodes/AgentInvoke/wire/account';
-import {
-	explainAgentCall,
-	explainRefusal,
-	isPassing,
-	ofForeign,
-} from '../../../../nodes/AgentInvoke/api/failures';
+import { explainRefusal } from '../../../../nodes/AgentInvoke/api/failures';
+import { explainAgentCall, isPassing, ofForeign } from '../../../../nodes/AgentInvoke/api/unanswered';
 import { concludeRefusal, type WireFailure } from '../../../../nodes/AgentInvoke/wire/conclusion';
 import { WireReader } from '../../../../nodes/AgentInvoke/wire/reader';
 import type { Failure } from '../../../../nodes/shared/errors/failure';

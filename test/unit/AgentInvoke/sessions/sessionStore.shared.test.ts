@@ -1,7 +1,6 @@
 import { DEAD_MS } from '../../../../nodes/shared/dataTable/claims';
 import { SESSION_TABLE } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
-import { KnownSessions } from '../../../../nodes/AgentInvoke/sessions/knownSessions';
-import type { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { KnownSessions, type SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import type { TurnOutcome } from '../../../../nodes/AgentInvoke/turns/turn';
 import { openTable } from '../../../../nodes/shared/dataTable/table';
 import { MemoryTable } from '../../shared/memoryTable';

@@ -1,8 +1,7 @@
 import type { InvokeCall } from '../../../../nodes/AgentInvoke/api/api';
 import { InterruptLimit } from '../../../../nodes/AgentInvoke/turns/interruptLimit';
-import { KnownSessions } from '../../../../nodes/AgentInvoke/sessions/knownSessions';
 import type { SessionSettings } from '../../../../nodes/AgentInvoke/sessions/sessionRows';
-import { SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
+import { KnownSessions, SessionStore } from '../../../../nodes/AgentInvoke/sessions/sessionStore';
 import { KeyedQueue } from '../../../../nodes/shared/time/keyedQueue';
 import { runTurns, type TurnOutcome, type TurnSettings } from '../../../../nodes/AgentInvoke/turns/turn';
 import { Liveness } from '../../../../nodes/shared/dataTable/claims';

@@ -2,7 +2,7 @@ import { DayCounts } from '../../../../nodes/shared/effects/dayCounts';
 import {
 	TURN_TABLE,
 	TurnLog,
-	type BudgetLimit,
+	type TurnLimit,
 	type EndedTurn,
 } from '../../../../nodes/AgentInvoke/turnLog/turnLog';
 import { TurnOwners, type OwnedTurn } from '../../../../nodes/AgentInvoke/turnLog/turnOwners';
@@ -43,7 +43,7 @@ class Run {
 	readonly turnLog: TurnLog;
 
 	/** @param counts the counts of its process */
-	constructor(limit: Partial<BudgetLimit>, place: Place = {}, counts = new DayCounts()) {
+	constructor(limit: Partial<TurnLimit>, place: Place = {}, counts = new DayCounts()) {
 		const settings = { timeZone: 'UTC', workflowId: 'w', nodeId: 'n', runId: `run ${++runs}`, ...place };
 		const usual = { per: 'key', unit: 'turns', most: 2 } as const;
 		const owners = new TurnOwners(settings, sessions.open());
@@ -57,7 +57,7 @@ class Run {
 	}
 
 	async open(turns: OwnedTurn[]): Promise<this> {
-		const opened = await clock.run(this.turnLog.open(turns));
+		const opened = await clock.run(this.turnLog.open(turns, []));
 		expect(opened.ok).toBe(true);
 		return this;
 	}
@@ -82,7 +82,7 @@ class Run {
 
 /** Runs these turns one after another. @returns which were admitted */
 async function takes(
-	limit: Partial<BudgetLimit>,
+	limit: Partial<TurnLimit>,
 	turns: OwnedTurn[],
 	over: Partial<EndedTurn> = {},
 	place: Place = {},
@@ -231,7 +231,7 @@ describe('a table that people or accidents changed', () => {
 	test('if it cannot be read, nothing is admitted, and the message says why', async () => {
 		table.mishap = () => 'before';
 		const { turnLog } = new Run({});
-		const opened = await clock.run(turnLog.open([due(0)]));
+		const opened = await clock.run(turnLog.open([due(0)], []));
 		expect(opened).toMatchObject({
 			ok: false,
 			failure: {
@@ -268,7 +268,7 @@ describe('runs at the same time', () => {
 	/** Opens sixty executions of one message each. */
 	async function sixty(countsOf: (run: number) => DayCounts): Promise<Run[]> {
 		const all = Array.from({ length: 60 }, (_, run) => new Run(LIMIT, {}, countsOf(run)));
-		await clock.run(Promise.all(all.map(async (run) => await run.turnLog.open([due(0)]))));
+		await clock.run(Promise.all(all.map(async (run) => await run.turnLog.open([due(0)], []))));
 		return all;
 	}
 
@@ -327,7 +327,7 @@ describe('runs at the same time', () => {
 });
 
 describe('a run that stops at its first failure', () => {
-	const opened = async (turns: OwnedTurn[], limit: Partial<BudgetLimit> = {}, allOrNone = turns) =>
+	const opened = async (turns: OwnedTurn[], limit: Partial<TurnLimit> = {}, allOrNone = turns) =>
 		await clock.run(new Run(limit).turnLog.open(turns, allOrNone));
 
 	test('sends nothing if the turns of a key exceed what is left, and says how many may be sent', async () => {
@@ -341,7 +341,7 @@ describe('a run that stops at its first failure', () => {
 		expect(advice).toMatch(/^Nothing was sent\. To send the first 2, .* Or run it again from 2030-01-02 on/);
 	});
 
-	test.each<[string, Partial<BudgetLimit>, OwnedTurn[]]>([
+	test.each<[string, Partial<TurnLimit>, OwnedTurn[]]>([
 		['whose turns fit', { most: 2 }, [due(0), due(1), due(2, key('ben'))]],
 		['whose tokens cannot be known', { unit: 'tokens', most: 2 }, [due(0), due(1), due(2)]],
 	])('is begun if it is one %s', async (_, limit, turns) => {

@@ -27,7 +27,7 @@ const SETTINGS = {
 async function rowsOf(turns: EndedTurn[], settings: Partial<typeof SETTINGS> = {}): Promise<unknown[]> {
 	const owners = new TurnOwners(SETTINGS, new MemoryTable(clock).open());
 	const turnLog = new TurnLog({ ...SETTINGS, ...settings }, table.open(), owners, clock, new DayCounts());
-	await clock.run(turnLog.open(turns));
+	await clock.run(turnLog.open(turns, []));
 	for (const turn of turns) turnLog.ended(turn);
 	expect((await clock.run(turnLog.flush())).ok).toBe(true);
 	return table.all();

@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 
-import {
-	parseAnswer,
-	readSchema,
-	responseFormat,
-	type AnswerFormat,
-} from '../../../../nodes/ChatCompletion/json/schema';
+import { parseAnswer } from '../../../../nodes/ChatCompletion/json/jsonAnswer';
+import { readSchema, responseFormat, type AnswerFormat } from '../../../../nodes/ChatCompletion/json/schema';
 import { patternWork } from '../../../../nodes/ChatCompletion/json/pattern';
 import { deeplyNested, hostileJson, hostileSource } from '../../FlowTask/hostileJson';
 import { failureOf, valueOf } from '../../results';
@@ -335,8 +331,8 @@ test.each([
 const named = (part: object): object => ({ properties: { 'a/b~c ü': { items: part } } });
 
 test.each([
-	[{ $ref: '#' }, 'it refers to itself without end'],
-	[{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 'it refers to itself without end'],
+	[{ $ref: '#' }, 'it refers to itself endlessly'],
+	[{ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 'it refers to itself endlessly'],
 	[{ $ref: 'http://nowhere.example/x' }, 'no such schema http://nowhere.example/x'],
 	[{ $id: 'http://[', type: 'object' }, 'its "$id", "$anchor" or "$ref" cannot be read'],
 	[{ type: 'objekt' }, 'type must be any of ["string",'],

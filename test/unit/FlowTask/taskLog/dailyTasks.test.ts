@@ -101,7 +101,7 @@ test('tasks of earlier tries do not count, nor do refused submits', async () => 
 	const run = new Run(1);
 	const [refused, made, over, known] = submits(4);
 	await run.open([refused!, made!, over!]);
-	run.began(known!, 'known');
+	run.began(known!, 'existing');
 	expect(await run.admits(refused!)).toBe(true);
 	run.failed(refused!);
 	expect(await run.admits(made!)).toBe(true);
@@ -118,7 +118,7 @@ test('a task that another execution submitted while this one was admitted does n
 	const [known, made] = [submit(0, 'k'), submit(1)];
 	await run.open([known, made]);
 	expect(await run.admits(known)).toBe(true);
-	run.began(known, 'known');
+	run.began(known, 'existing');
 	run.recorder.ended(known, { taskId: 't', snapshot: undefined, failure: undefined });
 	expect(await run.admits(made)).toBe(true);
 	run.failed(made);

@@ -242,8 +242,8 @@ describe('a task with a row from an earlier execution', () => {
 
 	test.each<[TaskSource, string, number]>([
 		['given', '8', 1],
-		['known', '7', 1],
-		['known', '8', 2],
+		['existing', '7', 1],
+		['existing', '8', 2],
 	])('is %s to execution %s: %i row(s), all up to date', async (source, executionId, count) => {
 		const later = open(executionId);
 		begin(job(0), source, later);
@@ -304,9 +304,9 @@ test('in a long run, rows are changed less often', async () => {
 
 test('a known task that begins while others are looked up gets no second row', async () => {
 	for (const taskId of ['t0', 't1']) table.put({ taskId, executionId: '7', rowKey: `old ${taskId}` });
-	begin(job(0), 'known');
+	begin(job(0), 'existing');
 	table.mishap = (call) => {
-		if (call === 'read' && table.calls.length === 1) begin(job(1), 'known');
+		if (call === 'read' && table.calls.length === 1) begin(job(1), 'existing');
 		return 'none';
 	};
 	await clock.advance(5_000);
@@ -368,7 +368,7 @@ describe('a submit that is limited', () => {
 		table.put({ taskId: 't0', executionId: '6', rowKey: 'theirs', nodeDay: 'day', submitId: 's' });
 		const one = job(0);
 		await claim(one);
-		begin(one, 'known');
+		begin(one, 'existing');
 		await flush();
 		expect(table.all().map(({ rowKey, taskId }) => [rowKey === 'theirs', taskId])).toEqual([
 			[true, 't0'],

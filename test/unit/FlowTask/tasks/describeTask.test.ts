@@ -106,7 +106,7 @@ describe('describeTask', () => {
 		const hidden = ['https://h/a.png?k=[hidden]&sig=1'];
 		expect(describeTask(info, full, redact)).toMatchObject({ files: { '9': hidden } });
 		const snapshot = { info, endedAtMs: AT };
-		expect(describeForAgent(outcome({ snapshot }), redact)).toMatchObject({ files: hidden });
+		expect(describeForAgent(outcome({ snapshot }), redact, false)).toMatchObject({ files: hidden });
 	});
 
 	it('hides a key before it shortens an error text', () => {
@@ -203,7 +203,7 @@ describe('describeForAgent', () => {
 	it('contains the outcome and the pictures, and nothing else', () => {
 		const snapshot = { info: succeeded('t'), sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
 		const one = outcome({ snapshot, facts: { seeds: { '3.seed': 0 } } });
-		expect(describeForAgent(one, redact)).toEqual({
+		expect(describeForAgent(one, redact, false)).toEqual({
 			markdown: '![t.png](https://files.example/t.png)',
 			note: expect.stringContaining('exactly as it is') as unknown,
 			taskId: 't',
@@ -216,7 +216,7 @@ describe('describeForAgent', () => {
 	it('contains the files of all nodes if none is final', () => {
 		const info = taskInfo('t', { status: 3, files: { '9': ['https://h/a'], '12': ['https://h/b'] } });
 		const snapshot = { info, sinceMs: AT, generatingAtMs: undefined, endedAtMs: AT };
-		expect(describeForAgent(outcome({ snapshot }), redact)).toMatchObject({
+		expect(describeForAgent(outcome({ snapshot }), redact, false)).toMatchObject({
 			files: ['https://h/a', 'https://h/b'],
 		});
 	});

@@ -22,7 +22,7 @@ const UNREACHABLE: CallFailure = { kind: 'unreachable', message: 'No line', advi
 const UNCLEAR: CallFailure = { kind: 'unclear', message: 'Line broke', advice: '', passing: true };
 const CANCELLED: CallFailure = { kind: 'cancelled', message: 'Given up', advice: '', passing: false };
 const TABLE_FULL: Failure = { kind: 'refused', message: 'The table is full', advice: 'Empty it' };
-const BY = { executionId: '41', workflowId: 'w1', atMs: 1_234 };
+const BY = { executionId: '41', atMs: 1_234 };
 
 type Submitted = Result<SubmittedTask, CallFailure>;
 const MADE: Submitted = ok({ taskId: 't-1', promptToken: 'token' });
@@ -94,7 +94,7 @@ class Scene {
 
 const ATTEMPT = {
 	...{ holder: 'h', payloadHash: 'p', rowKeys: [] },
-	by: { executionId: '7', workflowId: 'w', atMs: 0 },
+	by: { executionId: '7', atMs: 0 },
 };
 
 let scene: Scene;

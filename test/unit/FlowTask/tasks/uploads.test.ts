@@ -18,13 +18,16 @@ function scene() {
 		most: async (sizes: readonly number[], isKnown: (index: number) => boolean) => {
 			let held = 0;
 			let most = 0;
-			const upload = createImageUploads({
-				upload: async (file) => {
-					const answer = await platform.upload(file);
-					held -= file.size;
-					return answer;
+			const upload = createImageUploads(
+				{
+					upload: async (file) => {
+						const answer = await platform.upload(file);
+						held -= file.size;
+						return answer;
+					},
 				},
-			});
+				undefined,
+			);
 			const uploads = sizes.map(async (size, index) => {
 				const load: LoadImage = async (mostBytes) => {
 					const read = Math.min(size, mostBytes);
@@ -84,7 +87,7 @@ describe('createImageUploads: the bytes held at once', () => {
 
 	it('are none if images are streamed, four at once, however large', async () => {
 		const { clock, platform } = scene();
-		const upload = createImageUploads(platform);
+		const upload = createImageUploads(platform, undefined);
 		const uploads = Array.from(
 			{ length: 8 },
 			async (_, index) => await upload(async () => ok({ ...image(100 * MB, index), heldBytes: 0 }), 0),
@@ -95,7 +98,7 @@ describe('createImageUploads: the bytes held at once', () => {
 
 	it('are released by an image that cannot be read', async () => {
 		const { clock, platform } = scene();
-		const upload = createImageUploads(platform);
+		const upload = createImageUploads(platform, undefined);
 		const unreadable: LoadImage = async () => fail({ kind: 'file', message: 'It is not there', advice: '' });
 		const thrown: LoadImage = async () => await Promise.reject(new Error('no'));
 		const results = Promise.allSettled([

@@ -14,6 +14,10 @@ afterEach(() => {
 	for (const watcher of running.splice(0)) watcher.stop();
 });
 
+const ignore = (): void => undefined;
+/** How a task whose ID an item names is watched. */
+const GIVEN = [{}, false, ignore] as const;
+
 function scene({
 	timeoutMs = 60 * MINUTE,
 	noProgressMs = 0,
@@ -35,7 +39,8 @@ function scene({
 	const watch = async (...taskIds: string[]) =>
 		await Promise.all(
 			taskIds.map(
-				async (id) => await watcher.watch(id, { promptToken: `token-${id}`, sinceMs: clock.now() }),
+				async (id) =>
+					await watcher.watch(id, { promptToken: `token-${id}`, sinceMs: clock.now() }, true, ignore),
 			),
 		);
 	return {
@@ -124,7 +129,7 @@ describe('TaskWatcher: polls', () => {
 	it('polls a task of an earlier run sooner than a new one, and includes new tasks that are added before the first poll', async () => {
 		const older = scene();
 		older.platform.add('t', () => SUCCEEDED);
-		await older.clock.run(older.watcher.watch('t'));
+		await older.clock.run(older.watcher.watch('t', ...GIVEN));
 		const newer = scene();
 		newer.platform.add('t', course(10));
 		newer.platform.add('u', course(10));
@@ -140,7 +145,7 @@ describe('TaskWatcher: polls', () => {
 		platform.add('a', course(10));
 		await clock.run(watch('a'));
 		platform.add('b', () => SUCCEEDED);
-		await clock.run(watcher.watch('b'));
+		await clock.run(watcher.watch('b', ...GIVEN));
 		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(1_000);
 	});
 
@@ -195,7 +200,7 @@ describe('TaskWatcher: tasks that do not end', () => {
 		const { clock, platform, watch, watcher } = scene();
 		platform.add('known', course(60_000));
 		const known = watch('known');
-		const end = await clock.run(watcher.watch('mistyped'));
+		const end = await clock.run(watcher.watch('mistyped', ...GIVEN));
 		expect(end).toMatchObject({ kind: 'unknown', snapshot: { info: undefined } });
 		expect(clock.elapsedMs).toBeGreaterThanOrEqual(10_000);
 		expect(clock.elapsedMs).toBeLessThan(60_000);
@@ -206,7 +211,7 @@ describe('TaskWatcher: tasks that do not end', () => {
 	it('polls several times before it treats an ID as unknown, even if polls are slow', async () => {
 		const { clock, platform, watcher } = scene();
 		platform.infoTakesMs = 8_000;
-		await expect(clock.run(watcher.watch('mistyped'))).resolves.toMatchObject({ kind: 'unknown' });
+		await expect(clock.run(watcher.watch('mistyped', ...GIVEN))).resolves.toMatchObject({ kind: 'unknown' });
 		expect(platform.infoCalls.length).toBeGreaterThanOrEqual(3);
 	});
 
@@ -247,7 +252,7 @@ describe('TaskWatcher: tasks that do not end', () => {
 
 	it('still treats the IDs of other runs as unknown when none of them is shown', async () => {
 		const { clock, watcher } = scene();
-		const ends = Promise.all(['x', 'y'].map(async (id) => await watcher.watch(id)));
+		const ends = Promise.all(['x', 'y'].map(async (id) => await watcher.watch(id, ...GIVEN)));
 		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'unknown' }, { kind: 'unknown' }]);
 		expect(clock.elapsedMs).toBeLessThan(30_000);
 	});
@@ -258,13 +263,13 @@ describe('TaskWatcher: tasks that do not end', () => {
 			if (ageMs > 3 * MINUTE) return SUCCEEDED;
 			return ageMs < 5_000 ? { status: 2, progress_num: 1 } : undefined;
 		});
-		await expect(clock.run(watcher.watch('t'))).resolves.toMatchObject({ kind: 'final' });
+		await expect(clock.run(watcher.watch('t', ...GIVEN))).resolves.toMatchObject({ kind: 'final' });
 	});
 
 	it('treats a task that only its socket shows as known', async () => {
 		const { clock, platform, watcher, socketOf } = scene({ withSockets: true });
 		platform.add('t', (ageMs) => (ageMs < 2 * MINUTE ? undefined : SUCCEEDED));
-		const end = watcher.watch('t', { promptToken: 'token-t' });
+		const end = watcher.watch('t', { promptToken: 'token-t' }, false, ignore);
 		await clock.advance(1_000);
 		socketOf('t').open();
 		socketOf('t').say(message('t', 2, 5));
@@ -334,7 +339,9 @@ describe('TaskWatcher: polls that fail', () => {
 		const { clock, platform, watcher } = scene();
 		platform.infoFails = () => failing(false);
 		for (const id of ['a', 'b']) platform.add(id, course(5_000));
-		await expect(clock.run(Promise.all([watcher.watch('a'), watcher.watch('b')]))).resolves.toMatchObject([
+		await expect(
+			clock.run(Promise.all([watcher.watch('a', ...GIVEN), watcher.watch('b', ...GIVEN)])),
+		).resolves.toMatchObject([
 			{ kind: 'refused', failure: { message: 'The poll failed' } },
 			{ kind: 'refused' },
 		]);
@@ -539,7 +546,7 @@ describe('TaskWatcher: sockets', () => {
 	it('opens none for a task without a token', async () => {
 		const { clock, platform, watcher, sockets } = scene({ withSockets: true });
 		platform.add('t', course(5_000));
-		await clock.run(watcher.watch('t'));
+		await clock.run(watcher.watch('t', ...GIVEN));
 		expect(sockets).toEqual([]);
 	});
 

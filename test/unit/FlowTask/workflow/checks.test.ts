@@ -310,7 +310,7 @@ describe('checkOverrides', () => {
 		checkOverrides(given, know(DEFINITION));
 		expect(given).toEqual(one('3', 'steps', '30'));
 		const definition = '{"__proto__": {"class_type": "X", "inputs": {"__proto__": 1, "a": "b"}}}';
-		const prompt = valueOf(promptFromJson('{"__proto__": {"inputs": {"__proto__": "2"}}}'));
+		const prompt = valueOf(promptFromJson('{"__proto__": {"inputs": {"__proto__": "2"}}}', 'w'));
 		expect(JSON.stringify(checkOverrides(prompt, know(definition)))).toBe(
 			'{"ok":true,"value":{"__proto__":{"inputs":{"__proto__":2}}}}',
 		);

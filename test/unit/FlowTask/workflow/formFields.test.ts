@@ -283,7 +283,7 @@ describe('formFields', () => {
 				const { fields } = formFields(definition, EMPTY_VIEW);
 				expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length);
 				const rows = fields.map((field): [string, Json] => [field.id, unchanged(field) ?? null]);
-				const prompt = valueOf(promptFromForm(Object.fromEntries(rows)));
+				const prompt = valueOf(promptFromForm(Object.fromEntries(rows), {}));
 				const checked = valueOf(checkOverrides(prompt, { definition, view: EMPTY_VIEW }));
 				for (const { nodeId, inputs } of definition.nodes) {
 					for (const { name, value } of inputs) {

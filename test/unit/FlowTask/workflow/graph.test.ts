@@ -185,7 +185,7 @@ describe.each([
 			failure: { advice: expect.stringContaining('a number of its own') as unknown },
 		});
 		expect(send({ targets: target })).toMatchObject({
-			failure: { message: `'Seed Targets' contains "${target}", whose number is also for ${alsoFor}` },
+			failure: { message: `'Seed Targets' contains "${target}", whose number is also used for ${alsoFor}` },
 		});
 		// What a person enters is sent as it is, and to no variant as another number.
 		const entered = { '9': { inputs: { [parameter]: 12 } } };

@@ -55,22 +55,22 @@ describe('promptFromJson', () => {
 		['{}', {}],
 		[{}, {}],
 	])('reads %j as no changes', (value, prompt) => {
-		expect(promptFromJson(value)).toEqual({ ok: true, value: prompt });
+		expect(promptFromJson(value, 'w')).toEqual({ ok: true, value: prompt });
 	});
 
 	it.each(['list', 'object'] as const)('refuses a %s nested too deeply to be sent', (kind) => {
-		expect(promptFromJson(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`)).toMatchObject({
+		expect(promptFromJson(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`, 'w')).toMatchObject({
 			failure: { kind: 'badInput', message: "'Prompt (JSON)' is not valid JSON: it is nested too deeply" },
 		});
 		const value: unknown = JSON.parse(`{"3": {"inputs": {"a": ${deeplyNested(kind)}}}}`);
-		expect(promptFromJson(value)).toMatchObject({ failure: { kind: 'badInput' } });
+		expect(promptFromJson(value, 'w')).toMatchObject({ failure: { kind: 'badInput' } });
 	});
 
 	it('keeps values of any type', () => {
 		const prompt = {
 			'1': { inputs: { a: 0, b: false, c: '', d: [1, 2, 3], e: { x: null }, f: ['a', 'b'] } },
 		};
-		expect(promptFromJson(prompt)).toEqual({ ok: true, value: prompt });
+		expect(promptFromJson(prompt, 'w')).toEqual({ ok: true, value: prompt });
 	});
 
 	it.each<[string, unknown, string]>([
@@ -170,12 +170,12 @@ describe('promptFromJson', () => {
 		],
 		['a list of two values that is not a link', { '3': { inputs: { size: [512, 512] } } }],
 	])('accepts %s, which only resembles something else', (_name, value) => {
-		expect(promptFromJson(value)).toEqual({ ok: true, value });
+		expect(promptFromJson(value, 'w')).toEqual({ ok: true, value });
 	});
 
 	it('does not let a node reach a prototype', () => {
 		const text = '{"__proto__":{"inputs":{"__proto__":{"polluted":1}}},"constructor":{"inputs":{"x":1}}}';
-		const result = promptFromJson(text);
+		const result = promptFromJson(text, 'w');
 		expect(result.ok).toBe(true);
 		if (result.ok) expect(Object.keys(result.value)).toEqual(['__proto__', 'constructor']);
 		expect({}).not.toHaveProperty('polluted');
@@ -183,7 +183,7 @@ describe('promptFromJson', () => {
 	});
 
 	it('truncates a long text that it quotes', () => {
-		const result = promptFromJson({ ['x'.repeat(50_000)]: 1 });
+		const result = promptFromJson({ ['x'.repeat(50_000)]: 1 }, 'w');
 		expect(JSON.stringify(result).length).toBeLessThan(2_000);
 	});
 
@@ -196,7 +196,7 @@ describe('promptFromJson', () => {
 		);
 		fc.assert(
 			fc.property(hostile, (value) => {
-				const result = promptFromJson(value);
+				const result = promptFromJson(value, 'w');
 				if (!result.ok) {
 					expect(result.failure.message).toMatch(/^'Prompt \(JSON\)' /);
 					return;
@@ -210,7 +210,7 @@ describe('promptFromJson', () => {
 	it('tolerates an object that contains itself', () => {
 		const circle: Record<string, unknown> = {};
 		circle['6'] = circle;
-		expect(promptFromJson(circle)).toMatchObject({ ok: false });
+		expect(promptFromJson(circle, 'w')).toMatchObject({ ok: false });
 	});
 });
 
@@ -364,7 +364,7 @@ describe('promptFromFields', () => {
 
 describe('promptFromForm', () => {
 	it('reads the rows that the operator added', () => {
-		expect(promptFromForm({ '3/steps': 30, '6/text': 'fox', 'a%2Fb/c%20d': true })).toEqual({
+		expect(promptFromForm({ '3/steps': 30, '6/text': 'fox', 'a%2Fb/c%20d': true }, {})).toEqual({
 			ok: true,
 			value: {
 				'3': { inputs: { steps: 30 } },
@@ -377,13 +377,13 @@ describe('promptFromForm', () => {
 	it.each([undefined, null, 'x', 7, [], {}, { '3/steps': null }, { '3/steps': undefined }])(
 		'makes no changes if the rows are %j',
 		(value) => {
-			expect(promptFromForm(value)).toEqual({ ok: true, value: {} });
+			expect(promptFromForm(value, {})).toEqual({ ok: true, value: {} });
 		},
 	);
 
 	it('sends no number that n8n has rounded', () => {
 		for (const seed of [2 ** 63, 2 ** 53, [2 ** 60]]) {
-			expect(promptFromForm({ '3/steps': 30, '57%3A43/seed': seed })).toMatchObject({
+			expect(promptFromForm({ '3/steps': 30, '57%3A43/seed': seed }, {})).toMatchObject({
 				failure: {
 					kind: 'badInput',
 					message: expect.stringMatching(
@@ -395,7 +395,7 @@ describe('promptFromForm', () => {
 	});
 
 	it.each(['steps', '3/', '/steps', '3/steps/more', '3/%E0%A4%A'])('refuses the foreign row "%s"', (id) => {
-		expect(promptFromForm({ [id]: 1 })).toMatchObject({
+		expect(promptFromForm({ [id]: 1 }, {})).toMatchObject({
 			ok: false,
 			failure: { message: expect.stringContaining(id) },
 		});
@@ -404,7 +404,7 @@ describe('promptFromForm', () => {
 	it('never throws', () => {
 		fc.assert(
 			fc.property(fc.anything({ withBigInt: true }), (value) => {
-				expect(() => promptFromForm(value)).not.toThrow();
+				expect(() => promptFromForm(value, {})).not.toThrow();
 			}),
 		);
 	});

@@ -542,7 +542,7 @@ describe('failures', () => {
 			/does not have the expected columns/,
 		],
 		['Could not find any entity of type "SharedWorkflow"', /belongs to no project/],
-		['The execution was cancelled because it timed out', /the timeout of the workflow had passed/],
+		['The execution was cancelled because it timed out', /the workflow's timeout had passed/],
 		['SQLITE_BUSY: database is locked', /could not be used/],
 	])('are explained: %s', async (said, sentence) => {
 		n8n.before = () => {

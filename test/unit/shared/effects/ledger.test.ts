@@ -121,7 +121,7 @@ describe('a key', () => {
 		const second = open({ executionId: '8' });
 		expect(await claim(second)).toMatchObject({
 			...{ kind: 'exists', reference: 't1', finished: false },
-			by: { executionId: '7', workflowId: 'w1' },
+			by: { executionId: '7' },
 		});
 		await flush(second);
 		expect(column('state')).toEqual(['sent']);

@@ -112,7 +112,7 @@ it('finds the first of several claims, and all dead holders that a new claim rep
 
 it('says who holds the key and since when', () => {
 	const state = read([row('claimed', { atMs: NOW - 9 }), row('sent', task)]);
-	expect(state).toMatchObject({ attempt: { by: { executionId: '7', workflowId: 'w', atMs: NOW - 9 } } });
+	expect(state).toMatchObject({ attempt: { by: { executionId: '7', atMs: NOW - 9 } } });
 });
 
 it.each([1e17, -1e17, 8.64e15 + 1, -1, Infinity])('does not accept %d as a time', (atMs) => {

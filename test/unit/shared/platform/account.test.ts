@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { PROGRESS_PATHS } from '../../../../credentials/progressPaths';
+import { PROGRESS_PATHS } from '../../../../credentials/platformDefaults';
 import { readPlatformAccount } from '../../../../nodes/shared/platform/account';
 
 const KEY = 'sk-Abcdef0123456789';

@@ -17,8 +17,7 @@ import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
 import { findSeeds } from '../../../graph/foundSeeds';
 import { applySeed, whyForeign, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
-import { fileFieldsOf, readImageRows } from './imageRows';
-import { readImageSlots } from './imageSlots';
+import { fileFieldsOf, readImageRows, readImageSlots } from './images';
 import { readPrompt } from './prompt';
 import { filledText, textParameter } from '../../enteredText';
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 
-import { parseAnswer, type AnswerFormat } from '../../../../nodes/ChatCompletion/json/schema';
+import { parseAnswer } from '../../../../nodes/ChatCompletion/json/jsonAnswer';
+import type { AnswerFormat } from '../../../../nodes/ChatCompletion/json/schema';
 import type { Json } from '../../../../nodes/shared/text/json';
 
 /* An answer that is cut off or malformed must never pass as another, smaller one. */
