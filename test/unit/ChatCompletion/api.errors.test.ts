@@ -91,6 +91,24 @@ test.each([
 	});
 });
 
+test.each([
+	['in one body', (json: JsonObject) => JSON.stringify(json)],
+	['in a chunk', (json: JsonObject) => sse(json)],
+])(
+	'what is said beside an error, %s, is billed, so it is kept and not requested again',
+	async (_name, write) => {
+		const choices = [{ index: 0, delta: { content: 'Hel' }, finish_reason: 'stop' }];
+		const body = write({ choices, error: { message: 'worker died', code: 500 }, usage: { total_tokens: 7 } });
+		const { result, opened } = await askChat({ body: () => [body], tries: 3 });
+		expect(failureOf(result)).toMatchObject({
+			kind: 'unclear',
+			message: 'The answer broke off after 3 characters: the platform said: worker died',
+			details: { content: 'Hel', usage: { totalTokens: 7 } },
+		});
+		expect(opened).toBe(1);
+	},
+);
+
 test.each([400, 500, 503])(
 	'an answer with HTTP %d is billed, so it is kept and not requested again',
 	async (status) => {
