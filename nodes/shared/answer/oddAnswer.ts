@@ -1,4 +1,4 @@
-import { excerpt, sentence } from '../text/json';
+import { excerpt, isJsonObject, sentence } from '../text/json';
 import { isCutByLength } from './answerBody';
 import type { ChatAnswer } from './answerBuilder';
 
@@ -33,9 +33,9 @@ export function whatIsOdd(answer: ChatAnswer, choice: ReasoningChoice): string {
 	const { aside, partRefused, toolCalls } = answer;
 	const said = aside ? `Besides the answer, the platform said: ${sentence(aside)}` : '';
 	const refused = partRefused ? `The model refused part of the request: ${sentence(partRefused)}` : '';
-	const unreadable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
-	const calls = unreadable
-		? `The arguments of the tool call "${excerpt(unreadable.name, 80)}" are not a JSON object, so they are given as text.`
+	const unusable = toolCalls.find(({ arguments: given }) => !isJsonObject(given));
+	const calls = unusable
+		? `The arguments of the tool call "${excerpt(unusable.name, 80)}" are not a JSON object; they are given as they came.`
 		: writtenCall(answer);
 	const end = oddEnd(answer, choice);
 	return [end, calls, refused, said, end ? '' : oddReasoning(answer, choice)].filter(Boolean).join(' ');
