@@ -31,6 +31,8 @@ export interface ChatAnswer {
 	readonly toolCalls: readonly ToolCall[];
 	/** Whether the content is only the model's reason for not answering. */
 	readonly isRefusal: boolean;
+	/** Whether the platform sent other answers to the question, too, of which this is the first. */
+	readonly hasOthers: boolean;
 	/** What the model said in refusing a part of the request, next to the content; usually empty. */
 	readonly partRefused: string;
 	/** What the platform said besides a finished answer, such as an error after it; usually empty. */
@@ -77,6 +79,9 @@ export class AnswerBuilder {
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 	private highestIndex = 0;
+	private hasOthers = false;
+	/** The size when the last finish reason came. */
+	private finishedSize = 0;
 	/** How many chunks added characters under the answer's own index, or without an index. */
 	private ownParts = 0;
 
@@ -100,6 +105,7 @@ export class AnswerBuilder {
 		const { size } = this;
 		const piece = this.addChoice(choice);
 		if (this.size > size && (choice.index ?? this.answering) === this.answering) this.ownParts++;
+		if (readReason(choice)) this.finishedSize = this.size;
 		if (this.sawDelta) this.whole = undefined;
 		else if (isJsonObject(choice.message)) this.whole = chunk;
 		return piece;
@@ -121,6 +127,11 @@ export class AnswerBuilder {
 		return this.finishReason !== '' && !this.hasFailed;
 	}
 
+	/** Whether nothing was added after the last finish reason. */
+	get endsFinished(): boolean {
+		return this.isFinished && this.size === this.finishedSize;
+	}
+
 	/** The number of characters of text, reasoning and tool calls, which grows with each meaningful chunk. */
 	get size(): number {
 		return this.textSize + this.reasoning.size + this.toolCalls.size;
@@ -140,6 +151,7 @@ export class AnswerBuilder {
 			finishReason: this.finishReason,
 			usage: readUsage(this.usage.fields),
 			toolCalls: this.toolCalls.calls(),
+			hasOthers: this.hasOthers,
 			isRefusal: this.content === '' && this.refusal !== '',
 			partRefused: this.content && this.refusal,
 			aside: '',
@@ -183,7 +195,9 @@ export class AnswerBuilder {
 		const [first] = objects;
 		if (!first) return undefined;
 		this.answering ??= first.index ?? 0;
-		const own = objects.find(({ index }) => (index ?? this.answering) === this.answering);
+		const isOwn = ({ index }: JsonObject): boolean => (index ?? this.answering) === this.answering;
+		const own = objects.find(isOwn);
+		this.hasOthers ||= !this.terms.isOnly && !objects.every(isOwn);
 		// Some servers number the chunks instead of the choices, but then no index comes twice.
 		if (own || !this.terms.isOnly || this.ownParts > 1) return own;
 		if (typeof first.index !== 'number' || first.index <= this.highestIndex) return undefined;
@@ -191,9 +205,10 @@ export class AnswerBuilder {
 		return first;
 	}
 
-	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ContentParts {
-		// Some servers send the string "null" instead of `null`.
-		if (typeof reason === 'string' && reason && reason !== 'null') {
+	private addChoice(choice: JsonObject): ContentParts {
+		const { delta, message, text } = choice;
+		const reason = readReason(choice);
+		if (reason) {
 			this.finishReason = reason;
 			this.hasFailed = FAILED.test(reason);
 		}
@@ -232,6 +247,11 @@ export class AnswerBuilder {
 		this.toolCalls.add(hasCalls ? calls : message.function_call);
 		return { content: split.content, reasoning: news.join('') };
 	}
+}
+
+/** Some servers send the string "null" instead of `null`. */
+function readReason({ finish_reason: reason }: JsonObject): string {
+	return typeof reason === 'string' && reason !== 'null' ? reason : '';
 }
 
 /** The token counts of a chunk: in the chunk itself, in a vendor's field such as "x_groq", or in the choice. */

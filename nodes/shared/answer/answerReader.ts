@@ -102,7 +102,7 @@ export class AnswerReader {
 		const { builder, error, gap, broken, stray } = this;
 		if (!this.hasBegun || builder.hasFailed) return false;
 		if (builder.isFinished && !this.isDoubtful) return true;
-		const isEnded = this.isClosed || (builder.isFinished && broken === undefined);
+		const isEnded = this.isClosed || (builder.endsFinished && broken === undefined);
 		return isEnded && error === undefined && gap === undefined && stray === undefined;
 	}
 

@@ -408,6 +408,20 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		sse(say('Hel', { finish: 'stop' }), say('lo', { finish: 'stop' }), { error: 'it burns' }),
 		{ error: /broke off after 5 characters: the platform said: it burns$/ },
 	),
+	form('text after the finish reason, and no end', sse(say('Hel', { finish: 'stop' }), say('lo')), {
+		error: /^The answer broke off after 5 characters: the connection ended before the answer was finished$/,
+		details: { content: 'Hello' },
+	}),
+	form(
+		'text after the finish reason, and [DONE]',
+		sse(say('Hel', { finish: 'stop' }), say('lo'), DONE),
+		hello(),
+	),
+	form(
+		'text with finish reasons',
+		sse(say('Hel', { finish: 'stop' }), say('lo', { finish: 'stop' })),
+		hello(),
+	),
 	form('finish reason "null", and no more', sse(say('Hel', { finish: 'null' })), {
 		error: /^The answer broke off after 3 characters: the connection ended/,
 	}),

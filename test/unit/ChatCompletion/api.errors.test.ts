@@ -489,11 +489,28 @@ test('a switch without effect is a hint, and no hint advises what is already set
 		expect(await hintOn({ content: `\n${opening}{"name":"pay"}` }, 'default')).toMatch(
 			/^The model wrote a tool call/,
 		);
-	expect(await hintOn({ content: 'Write <tool_call> first' }, 'default')).toBeUndefined();
+	const after = 'I look.\n<tool_call>\n{"name": "pay"}\n</tool_call>';
+	expect(await hintOn({ content: after }, 'default')).toMatch(/^The model wrote a tool call/);
+	for (const content of ['Write <tool_call> first', 'Write:\n<tool_call> first'])
+		expect(await hintOn({ content }, 'default')).toBeUndefined();
 	const call = { id: 'a', function: { name: 'pay', arguments: '{"a":' } };
 	expect(await hintOn({ content: '', tool_calls: [call] }, 'default', 'tool_calls')).toContain(
 		'"pay" are not a JSON object',
 	);
+});
+
+test('an answer that is one of several says so', async () => {
+	const choices = [0, 1].map((index) => ({ index, message: { content: `${index}` }, finish_reason: 'stop' }));
+	const body = () => [JSON.stringify({ choices })];
+	const warningOf = async (asked: JsonObject) => {
+		const item = itemOf(valueOf((await askChat({ body, asked })).result));
+		return item.ok && item.value;
+	};
+	expect(await warningOf({ n: 2 })).toMatchObject({
+		content: '0',
+		warning: expect.stringMatching(/^The model gave several answers, of which this is the first\./),
+	});
+	expect(await warningOf({})).not.toHaveProperty('warning');
 });
 
 test('a question that a pause of the platform held back was not sent, and the failure says so', async () => {
