@@ -289,7 +289,7 @@ function whyUnusable(answer: ChatAnswer, odd: string): string {
 	if (toolCalls.length > 0 && isCutByLength(finishReason)) {
 		return "it reached the maximum number of tokens within a tool call; raise 'Max Tokens'";
 	}
-	const unusable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
+	const unusable = toolCalls.find(({ arguments: given }) => !isJsonObject(given));
 	if (unusable) {
 		return `the arguments of its tool call "${excerpt(unusable.name, 80)}" are not a JSON object`;
 	}

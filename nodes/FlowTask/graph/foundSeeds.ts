@@ -1,7 +1,7 @@
 import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import type { Json } from '../../shared/text/json';
 import { graphOf, holderOf, isNumber, NUMBER_NAMES, originOf, takesSeed, type GraphInput } from './links';
-import { isEditorState, isOtherLink, isSeedName, isSettingName } from './names';
+import { isEditorState, isOtherLink, isSeedName, isSettingName, isText } from './names';
 
 /** A seed that cannot be set. */
 export interface ForeignSeed {
@@ -103,12 +103,14 @@ function otherUseBelow(
 
 /**
  * Which outputs of a node carry the number of one of its inputs. An export does not say, and a sampler has a seed, too:
- * of a node that holds only this number, all if one leads to a seed or a setting; of others, those that lead to a seed
+ * of a node that holds only this number and no text, all if one leads to a seed or a setting; of others, those that lead to a seed
  * directly.
  */
 function carries(uses: Uses, { node, input }: GraphInput): (use: Use) => boolean {
 	const own = usesOf(uses, node);
-	const isOnly = node.inputs.every((one) => one === input || !(one.isLink || isNumber(one)));
+	const isOnly = node.inputs.every(
+		(one) => one === input || !(one.isLink || isNumber(one) || isText(node, one)),
+	);
 	if (isOnly || NUMBER_NAMES.has(input.name)) {
 		const isGoal = (name: string): boolean => isSeedName(name) || isSettingName(name);
 		const isHolder = own.some((use) => leadsTo(uses, use, isGoal, () => true, new Set()));

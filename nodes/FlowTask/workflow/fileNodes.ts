@@ -2,7 +2,7 @@ import { isWebAddress } from '../../shared/text/webAddress';
 import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import type { ParameterSpec, ParameterView } from '../../shared/workflow/parameterView';
 import { graphOf, sourceOf } from '../graph/links';
-import { isFileInput } from '../graph/names';
+import { isEditorState, isFileInput } from '../graph/names';
 
 /** A node of a workflow, under the name that a list shows; `value` is its ID. */
 interface NamedNode {
@@ -17,8 +17,8 @@ interface NamedNode {
 export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 	const loaders = nodes.flatMap((node) => {
 		const { nodeId, title, inputs } = node;
-		const files = inputs.filter(isFileInput).map(({ name }) => name);
-		if (files.length === 0 || savesFiles(node) || readsText(node)) return [];
+		const files = inputs.filter((input) => takesFile(node, input)).map(({ name }) => name);
+		if (files.length === 0) return [];
 		const name = `${title} (${nodeId}) · ${files.join(', ')}`;
 		const isFed = inputs.some(({ isLink }) => isLink);
 		return [{ value: nodeId, name, order: 2 * Number(!files.includes('image')) + Number(isFed) }];
@@ -30,7 +30,11 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 export function isImageInput(node: DefinitionNode, input: DefinitionInput): boolean {
 	const takesLink =
 		/url$/i.test(input.name) || (typeof input.value === 'string' && isWebAddress(input.value));
-	return isFileInput(input) && !takesLink && !savesFiles(node) && !readsText(node);
+	return takesFile(node, input) && !takesLink;
+}
+
+function takesFile(node: DefinitionNode, input: DefinitionInput): boolean {
+	return isFileInput(input) && !isEditorState(node, input) && !savesFiles(node) && !readsText(node);
 }
 
 /** Whether a node takes the content of a file as text, and not the ID of an upload. */

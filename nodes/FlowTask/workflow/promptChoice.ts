@@ -153,8 +153,12 @@ function inputTitle({ node, input }: GraphInput): string {
 	return `${node.title} (node ${node.nodeId}) · ${input.name}`;
 }
 
-function isCopy({ input: { value } }: GraphInput, main: GraphInput): boolean {
-	return value === main.input.value && typeof value === 'string' && value.trim() !== '';
+/** Two empty texts are the same if they are encoded alike: a pass that refines the image gets its prompt, too. */
+function isCopy({ node, input: { name, value } }: GraphInput, main: GraphInput): boolean {
+	if (typeof value !== 'string') return false;
+	if (value.trim() !== '') return value === main.input.value;
+	const isAlike = name === main.input.name && node.classType === main.node.classType;
+	return isAlike && isBlank(main) && /encod/i.test(node.classType);
 }
 
 /** Texts that are the same, or go to different encoders of one node; the first is the one that says something. */

@@ -1,5 +1,6 @@
 import { definedFields, isJsonObject, member, objectsIn, type Json, type JsonObject } from '../text/json';
 import { numberOf, textOrNumber } from '../text/textOf';
+import { CumulativeText } from './cumulativeText';
 import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoningText';
@@ -30,6 +31,8 @@ export interface ChatAnswer {
 	readonly toolCalls: readonly ToolCall[];
 	/** Whether the content is only the model's reason for not answering. */
 	readonly isRefusal: boolean;
+	/** Whether the platform sent other answers to the question, too, of which this is the first. */
+	readonly hasOthers: boolean;
 	/** What the model said in refusing a part of the request, next to the content; usually empty. */
 	readonly partRefused: string;
 	/** What the platform said besides a finished answer, such as an error after it; usually empty. */
@@ -58,6 +61,7 @@ export class AnswerBuilder {
 	/** Kept, because a finish reason may be long, and chunks may follow it. */
 	hasFailed = false;
 	private readonly reasoning = new ReasoningCollector();
+	private readonly text = new CumulativeText();
 	private readonly splitter: ThinkSplitter;
 	readonly toolCalls: ToolCallJoiner;
 	/** The fields that every chunk repeats, such as the ID. */
@@ -75,6 +79,9 @@ export class AnswerBuilder {
 	private answering: Json | undefined;
 	private whole: JsonObject | undefined;
 	private highestIndex = 0;
+	private hasOthers = false;
+	/** The size when the last finish reason came. */
+	private finishedSize = 0;
 	/** How many chunks added characters under the answer's own index, or without an index. */
 	private ownParts = 0;
 
@@ -98,6 +105,7 @@ export class AnswerBuilder {
 		const { size } = this;
 		const piece = this.addChoice(choice);
 		if (this.size > size && (choice.index ?? this.answering) === this.answering) this.ownParts++;
+		if (readReason(choice)) this.finishedSize = this.size;
 		if (this.sawDelta) this.whole = undefined;
 		else if (isJsonObject(choice.message)) this.whole = chunk;
 		return piece;
@@ -106,7 +114,7 @@ export class AnswerBuilder {
 	/** Completes the tool calls, and returns the text that was held back: what may have become reasoning, or a refusal. */
 	end(): ContentParts {
 		if (this.toolCalls.complete()) this.whole = undefined;
-		const { content, reasoning } = this.splitter.end();
+		const { content, reasoning } = this.splitter.push(this.text.end(), true);
 		this.content += content;
 		return {
 			content: this.content ? content : this.refusal,
@@ -117,6 +125,11 @@ export class AnswerBuilder {
 	/** Whether the platform said that the answer is finished. */
 	get isFinished(): boolean {
 		return this.finishReason !== '' && !this.hasFailed;
+	}
+
+	/** Whether nothing was added after the last finish reason. */
+	get endsFinished(): boolean {
+		return this.isFinished && this.size === this.finishedSize;
 	}
 
 	/** The number of characters of text, reasoning and tool calls, which grows with each meaningful chunk. */
@@ -138,6 +151,7 @@ export class AnswerBuilder {
 			finishReason: this.finishReason,
 			usage: readUsage(this.usage.fields),
 			toolCalls: this.toolCalls.calls(),
+			hasOthers: this.hasOthers,
 			isRefusal: this.content === '' && this.refusal !== '',
 			partRefused: this.content && this.refusal,
 			aside: '',
@@ -181,7 +195,9 @@ export class AnswerBuilder {
 		const [first] = objects;
 		if (!first) return undefined;
 		this.answering ??= first.index ?? 0;
-		const own = objects.find(({ index }) => (index ?? this.answering) === this.answering);
+		const isOwn = ({ index }: JsonObject): boolean => (index ?? this.answering) === this.answering;
+		const own = objects.find(isOwn);
+		this.hasOthers ||= !this.terms.isOnly && !objects.every(isOwn);
 		// Some servers number the chunks instead of the choices, but then no index comes twice.
 		if (own || !this.terms.isOnly || this.ownParts > 1) return own;
 		if (typeof first.index !== 'number' || first.index <= this.highestIndex) return undefined;
@@ -189,9 +205,10 @@ export class AnswerBuilder {
 		return first;
 	}
 
-	private addChoice({ finish_reason: reason, delta, message, text }: JsonObject): ContentParts {
-		// Some servers send the string "null" instead of `null`.
-		if (typeof reason === 'string' && reason && reason !== 'null') {
+	private addChoice(choice: JsonObject): ContentParts {
+		const { delta, message, text } = choice;
+		const reason = readReason(choice);
+		if (reason) {
 			this.finishReason = reason;
 			this.hasFailed = FAILED.test(reason);
 		}
@@ -219,7 +236,7 @@ export class AnswerBuilder {
 			reasoning.add('parts', parts.reasoning),
 		];
 		if (reasoning.size > 0) this.splitter.hasReasoning();
-		const split = this.splitter.push(parts.content);
+		const split = this.splitter.push(this.text.push(parts.content));
 		news.push(reasoning.add('tags', split.reasoning));
 		this.textSize += parts.content.length + refused.length;
 		this.content += split.content;
@@ -230,6 +247,11 @@ export class AnswerBuilder {
 		this.toolCalls.add(hasCalls ? calls : message.function_call);
 		return { content: split.content, reasoning: news.join('') };
 	}
+}
+
+/** Some servers send the string "null" instead of `null`. */
+function readReason({ finish_reason: reason }: JsonObject): string {
+	return typeof reason === 'string' && reason !== 'null' ? reason : '';
 }
 
 /** The token counts of a chunk: in the chunk itself, in a vendor's field such as "x_groq", or in the choice. */

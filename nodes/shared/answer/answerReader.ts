@@ -3,7 +3,7 @@ import { BodyEnded } from '../http/body';
 import type { StreamEvent } from '../http/sse';
 import { saysBusy, type BusyTerms } from '../platform/envelope';
 import { errorWords } from '../errors/serviceMessage';
-import { isJsonObject, objectsIn, parseJson, whyNotJson, type JsonObject } from '../text/json';
+import { isJsonObject, objectsIn, parseJson, whyNotJson, type Json, type JsonObject } from '../text/json';
 import { quote, type Redact } from '../text/redact';
 import { AnswerBuilder } from './answerBuilder';
 import { answerIn, errorInChunk, errorInEvent, type ServiceError } from './answerBody';
@@ -57,10 +57,13 @@ export class AnswerReader {
 		const json = parseJson(text);
 		this.error = errorInEvent(name, json, text);
 		if (this.error && saysBusy(json, this.busyTerms)) this.error = { ...this.error, status: TOO_MANY };
-		if (this.error) return CLOSED;
+		if (this.error) {
+			this.takeBesideError(json);
+			return CLOSED;
+		}
 		if (isJsonObject(json)) {
 			const chunk = answerIn(json);
-			if (isWholeBody ? !('choices' in chunk) : !isChunk(chunk)) this.takeStray(name, text, isWholeBody);
+			if (isWholeBody ? !hasChoices(chunk) : !isChunk(chunk)) this.takeStray(name, text, isWholeBody);
 			return this.takeChunk(chunk, text.length, isWholeBody);
 		}
 		// An unreadable chunk is a gap in an answer that is billed.
@@ -71,6 +74,16 @@ export class AnswerReader {
 			this.isDoubtful ||= !this.builder.isFinished;
 		} else this.takeStray(name, text, isWholeBody);
 		return { ...NO_PARTS, meaning: 'nothing' };
+	}
+
+	/** What an answer says beside its error is billed, so the question may not be sent again. */
+	private takeBesideError(json: Json | undefined): void {
+		const { builder } = this;
+		if (!isJsonObject(json) || builder.isFinished) return;
+		const { size } = builder;
+		builder.add(answerIn(json));
+		this.hasBegun ||= builder.size > size;
+		this.isDoubtful = true;
 	}
 
 	private takeStray(name: string | undefined, data: string, isWholeBody: boolean): void {
@@ -89,7 +102,7 @@ export class AnswerReader {
 		const { builder, error, gap, broken, stray } = this;
 		if (!this.hasBegun || builder.hasFailed) return false;
 		if (builder.isFinished && !this.isDoubtful) return true;
-		const isEnded = this.isClosed || (builder.isFinished && broken === undefined);
+		const isEnded = this.isClosed || (builder.endsFinished && broken === undefined);
 		return isEnded && error === undefined && gap === undefined && stray === undefined;
 	}
 
@@ -111,7 +124,7 @@ export class AnswerReader {
 		const { builder } = this;
 		const { size, isFinished: wasFinished } = builder;
 		this.hasBegun ||= objectsIn(chunk.choices).length > 0;
-		this.hasChoices ||= 'choices' in chunk;
+		this.hasChoices ||= hasChoices(chunk);
 		this.error = errorInChunk(chunk);
 		this.refuseExcess(Math.max(builder.size + chars, builder.extraSize / 2));
 		const parts = builder.add(chunk);
@@ -141,11 +154,16 @@ export class AnswerReader {
 	}
 }
 
+/** Whether an object has a list of choices, which may be empty or `null`. */
+function hasChoices({ choices }: JsonObject): boolean {
+	return choices === null || Array.isArray(choices);
+}
+
 /** Whether an object is a part of an answer: it has a choice, or what else chunks have, and reports nothing else. */
 function isChunk(json: JsonObject): boolean {
 	if (objectsIn(json.choices).length > 0) return true;
 	const isNamed = 'id' in json && 'model' in json;
-	const hasParts = 'choices' in json || isJsonObject(json.usage) || isNamed;
+	const hasParts = hasChoices(json) || isJsonObject(json.usage) || isNamed;
 	const isVendors = Object.keys(json).every((key) => key.startsWith('x_'));
 	return (hasParts || isVendors) && errorWords(json) === '';
 }

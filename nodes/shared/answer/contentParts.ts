@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../text/json';
+import { isJsonObject, jsonText, type Json, type JsonObject } from '../text/json';
 
 export interface ContentParts {
 	readonly content: string;
@@ -15,6 +15,8 @@ const TEXT_KEYS = [
 /** The text in a value of unknown shape, such as a string or an array of `{ text }`. */
 export function textIn(value: Json | undefined): string {
 	if (typeof value === 'string') return value;
+	// Some servers send a piece of text that looks like a number as one.
+	if (typeof value === 'number') return String(value);
 	if (Array.isArray(value)) return value.map(textIn).join('');
 	if (!isJsonObject(value)) return '';
 	for (const key of TEXT_KEYS) {
@@ -24,16 +26,37 @@ export function textIn(value: Json | undefined): string {
 	return '';
 }
 
-/** Splits a message's `content`, which is text (§4.5) or, on some servers, parts, into content and reasoning. */
+/** Types of parts that hold no text. */
+const MEDIA = /image|audio|video|file/;
+const REASONING = /think|reason/;
+
+/**
+ * Splits a message's `content`, which is text (§4.5) or, on some servers, parts, into content and reasoning. Requested
+ * JSON, which some servers parse, becomes text again.
+ */
 export function partsOf(value: Json | undefined): ContentParts {
+	if (typeof value === 'boolean') return { content: String(value), reasoning: '' };
 	const parts = isJsonObject(value) ? [value] : value;
 	if (!Array.isArray(parts)) return { content: textIn(value), reasoning: '' };
+	if (
+		!parts.every((part) => !isJsonObject(part) || isPart(part)) ||
+		parts.every((part) => typeof part === 'number')
+	)
+		return { content: parts.length > 0 ? (jsonText(value) ?? '') : '', reasoning: '' };
 	let content = '';
 	let reasoning = '';
 	for (const part of parts) {
 		const type = isJsonObject(part) && typeof part.type === 'string' ? part.type : 'text';
-		if (/think|reason/.test(type)) reasoning += textIn(part);
-		else if (!/image|audio|video|file/.test(type)) content += textIn(part);
+		if (REASONING.test(type)) reasoning += textIn(part);
+		else if (!MEDIA.test(type)) content += textIn(part);
 	}
 	return { content, reasoning };
+}
+
+/** Whether an object is a part of a message, and not JSON that was requested. */
+function isPart(json: JsonObject): boolean {
+	const { type } = json;
+	if (typeof type === 'string') return MEDIA.test(type) || REASONING.test(type) || /text|refusal/.test(type);
+	const [key, ...others] = Object.keys(json);
+	return key === undefined || (others.length === 0 && TEXT_KEYS.includes(key) && textIn(json) !== '');
 }

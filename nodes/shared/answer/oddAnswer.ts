@@ -1,4 +1,4 @@
-import { excerpt, sentence } from '../text/json';
+import { excerpt, isJsonObject, sentence } from '../text/json';
 import { isCutByLength } from './answerBody';
 import type { ChatAnswer } from './answerBuilder';
 
@@ -30,21 +30,29 @@ export function isEmpty({ content, toolCalls }: ChatAnswer): boolean {
  * otherwise than was chosen. One or more sentences, not redacted; empty if there is nothing to say.
  */
 export function whatIsOdd(answer: ChatAnswer, choice: ReasoningChoice): string {
-	const { aside, partRefused, toolCalls } = answer;
+	const { aside, partRefused, hasOthers, toolCalls } = answer;
 	const said = aside ? `Besides the answer, the platform said: ${sentence(aside)}` : '';
 	const refused = partRefused ? `The model refused part of the request: ${sentence(partRefused)}` : '';
-	const unreadable = toolCalls.find(({ arguments: given }) => typeof given === 'string');
-	const calls = unreadable
-		? `The arguments of the tool call "${excerpt(unreadable.name, 80)}" are not a JSON object, so they are given as text.`
+	const unusable = toolCalls.find(({ arguments: given }) => !isJsonObject(given));
+	const calls = unusable
+		? `The arguments of the tool call "${excerpt(unusable.name, 80)}" are not a JSON object; they are given as they came.`
 		: writtenCall(answer);
+	const others = hasOthers
+		? 'The model gave several answers, of which this is the first. Ask for each with an item of its own, and remove "n" from \'Extra Body\'.'
+		: '';
 	const end = oddEnd(answer, choice);
-	return [end, calls, refused, said, end ? '' : oddReasoning(answer, choice)].filter(Boolean).join(' ');
+	return [end, calls, refused, others, said, end ? '' : oddReasoning(answer, choice)]
+		.filter(Boolean)
+		.join(' ');
 }
+
+/** Tool calls as models write them. */
+const CALL_ALONE = /^\s*(<\|?tool_calls?(_begin)?\|?>|\[TOOL_CALLS\])/i;
+const CALL_AFTER_TEXT = /^<tool_call>\s*(\{\s*"name"|<function)/im;
 
 /** A server without a parser for the calls of its model passes them on as text. */
 function writtenCall({ content, toolCalls }: ChatAnswer): string {
-	const isWritten =
-		toolCalls.length === 0 && /^\s*(<\|?tool_calls?(_begin)?\|?>|\[TOOL_CALLS\])/i.test(content);
+	const isWritten = toolCalls.length === 0 && (CALL_ALONE.test(content) || CALL_AFTER_TEXT.test(content));
 	return isWritten
 		? 'The model wrote a tool call as text, which its server did not read. Choose another model, or ask whoever runs the server to switch on the tool calls of this model.'
 		: '';

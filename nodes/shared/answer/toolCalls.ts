@@ -7,7 +7,7 @@ import { textOf, textOrNumber } from '../text/textOf';
 export interface ToolCall {
 	readonly id: string;
 	readonly name: string;
-	/** The arguments, parsed if they are JSON, otherwise as text. */
+	/** The arguments, parsed if they are JSON, otherwise as text; of a call that can be carried out, an object. */
 	readonly arguments: Json;
 }
 
@@ -84,7 +84,7 @@ export class ToolCallJoiner {
 			const isNew = call.id !== '' && !taken.has(call.id);
 			if (!isNew) call.id = `call_${randomUUID().replaceAll('-', '')}`;
 			taken.add(call.id);
-			const text = call.text.trim() === '' ? '{}' : decodedOnce(call.text);
+			const text = /^\s*(null\s*)?$/.test(call.text) ? '{}' : decodedOnce(call.text);
 			differs ||= !isNew || text !== call.text;
 			call.text = text;
 		}

@@ -39,6 +39,9 @@ class EventParser {
 	private strays = '';
 	private ready: StreamEvent[] = [];
 
+	/** @param hasLines whether a line of data that is complete JSON may be an event without an empty line after it */
+	constructor(private readonly hasLines: boolean) {}
+
 	push(more: string): readonly StreamEvent[] {
 		const text = this.half + more;
 		this.half = text.endsWith('\r') ? '\r' : '';
@@ -63,8 +66,10 @@ class EventParser {
 			.slice(field.length + 1)
 			.replace(/^ /, '')
 			.replace(DOUBLED, '');
-		if (field === 'data') this.data = this.data === undefined ? value : `${this.data}\n${value}`;
-		else if (field === 'event') this.name = value || undefined;
+		if (field === 'data') {
+			if (this.hasLines && isJsonLine(this.data) && /^(\{|\[DONE\])/.test(value)) this.dispatch();
+			this.data = this.data === undefined ? value : `${this.data}\n${value}`;
+		} else if (field === 'event') this.name = value || undefined;
 		// A line "error: {…}", with which some servers end a stream.
 		else if (field === 'error') this.ready.push(eventOf(value, field));
 		else if (!['', 'id', 'retry'].includes(field)) this.takeStray(line);
@@ -100,6 +105,11 @@ function isHalf({ data }: StreamEvent): boolean {
 	return data.trimStart().startsWith('{') && parseJson(data) === undefined;
 }
 
+/** Whether all data so far is one line of complete JSON; looks at no line twice. */
+function isJsonLine(data = ''): boolean {
+	return data.startsWith('{') && !data.includes('\n') && parseJson(data) !== undefined;
+}
+
 interface StreamReader {
 	/** @returns the events that the text completed */
 	push(more: string): readonly StreamEvent[];
@@ -107,9 +117,9 @@ interface StreamReader {
 	end(): readonly StreamEvent[];
 }
 
-/** @param hasLines whether each line of a body that is not an event stream may be an event */
+/** @param hasLines whether a line that is complete JSON may be an event */
 function createStreamReader(hasLines: boolean): StreamReader {
-	const parser = new EventParser();
+	const parser = new EventParser(hasLines);
 	let form: Form = 'open';
 	let mayBeLines = hasLines;
 	let text = '';
@@ -167,7 +177,7 @@ function createStreamReader(hasLines: boolean): StreamReader {
  * closes the connection. If the body breaks off, what has arrived is yielded before the error is thrown, even half an
  * event, because the answer was paid for.
  *
- * @param hasLines whether each line is an event if a body is several lines of JSON
+ * @param hasLines whether each line is an event if a body is several lines of JSON, or of data without empty lines
  * @throws the error that ends the body early
  */
 export async function* readStream(

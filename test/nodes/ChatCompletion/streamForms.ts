@@ -151,6 +151,29 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		),
 		hello({ reasoning: 'hm' }),
 	),
+	form(
+		'pieces that look like numbers and truth values, sent as such',
+		sse(say('It is '), say(6), say(0.5), say(' or '), say(true), chunk({ reasoning_content: 7 }), STOP, DONE),
+		answer('It is 60.5 or true', { reasoning: '7' }),
+	),
+	form(
+		'all text so far in each piece',
+		sse(
+			say('The'),
+			say('The quick'),
+			say('The quick brown fox'),
+			say('The quick brown fox', { finish: 'stop' }),
+			DONE,
+		),
+		answer('The quick brown fox'),
+	),
+	form(
+		'all text so far in each piece, with the reasoning in tags',
+		sse(say('<think>hm'), say('<think>hm</think>'), say('<think>hm</think>Hello'), STOP, DONE),
+		hello({ reasoning: 'hm' }),
+	),
+	form('pieces that begin alike', sse(say('1'), say('12'), say('12'), STOP, DONE), answer('11212')),
+	form('events without empty lines between them', sse(...HELLO, DONE).replaceAll('\n\n', '\n'), hello()),
 	form('finish reason together with content', sse(say('Hel'), say('lo', { finish: 'stop' }), DONE), hello()),
 	form(
 		'finish reason null before',
@@ -268,6 +291,36 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		answer('Hello 🦊', { reasoning: 'hm' }),
 		{ contentType: JSON_TYPE },
 	),
+	form(
+		'requested JSON as an object',
+		JSON.stringify({
+			choices: [{ message: { content: { type: 'fox', text: 'a', legs: 4 } }, finish_reason: 'stop' }],
+		}),
+		answer('{"type":"fox","text":"a","legs":4}'),
+		{ contentType: JSON_TYPE },
+	),
+	form(
+		'requested JSON as a list',
+		JSON.stringify({ choices: [{ message: { content: [{ legs: 4 }] }, finish_reason: 'stop' }] }),
+		answer('[{"legs":4}]'),
+		{ contentType: JSON_TYPE },
+	),
+	form(
+		'a tool call with the arguments null',
+		JSON.stringify({
+			choices: [
+				{
+					message: {
+						content: null,
+						tool_calls: [{ id: 'c1', function: { name: 'now', arguments: 'null' } }],
+					},
+					finish_reason: 'tool_calls',
+				},
+			],
+		}),
+		answer('', { finishReason: 'tool_calls', toolCalls: [{ id: 'c1', name: 'now', arguments: {} }] }),
+		{ contentType: JSON_TYPE },
+	),
 	form('a stream that says it is JSON', sse(...HELLO, DONE), hello(), { contentType: JSON_TYPE }),
 
 	form('error event first', 'event: error\ndata: {"message":"no capacity left for this"}\n\n', {
@@ -355,6 +408,20 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		sse(say('Hel', { finish: 'stop' }), say('lo', { finish: 'stop' }), { error: 'it burns' }),
 		{ error: /broke off after 5 characters: the platform said: it burns$/ },
 	),
+	form('text after the finish reason, and no end', sse(say('Hel', { finish: 'stop' }), say('lo')), {
+		error: /^The answer broke off after 5 characters: the connection ended before the answer was finished$/,
+		details: { content: 'Hello' },
+	}),
+	form(
+		'text after the finish reason, and [DONE]',
+		sse(say('Hel', { finish: 'stop' }), say('lo'), DONE),
+		hello(),
+	),
+	form(
+		'text with finish reasons',
+		sse(say('Hel', { finish: 'stop' }), say('lo', { finish: 'stop' })),
+		hello(),
+	),
 	form('finish reason "null", and no more', sse(say('Hel', { finish: 'null' })), {
 		error: /^The answer broke off after 3 characters: the connection ended/,
 	}),
@@ -393,6 +460,25 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		JSON.stringify(WHOLE).slice(0, 150),
 		{ error: /^The answer broke off after 0 characters/ },
 		{ contentType: JSON_TYPE, ending: 'reset' },
+	),
+	form(
+		'an answer beside an error',
+		JSON.stringify({ ...WHOLE, error: { message: 'worker died', code: 500 } }),
+		{
+			error: /^The answer broke off after 10 characters: the platform said: worker died$/,
+			details: {
+				content: 'Hello 🦊',
+				reasoning: 'hm',
+				usage: { promptTokens: 3, completionTokens: 5, totalTokens: 8 },
+			},
+		},
+		{ contentType: JSON_TYPE },
+	),
+	form(
+		'choices in another form',
+		JSON.stringify({ choices: { 0: { message: { content: 'Hello' } } } }),
+		{ error: /an answer in another form than that of chat completions .*Hello/ },
+		{ contentType: JSON_TYPE },
 	),
 	form('no choice at all', sse({ choices: [] }, { choices: [], usage: USAGE }, DONE), {
 		error: /"choices" is empty/,

@@ -91,6 +91,24 @@ test.each([
 	});
 });
 
+test.each([
+	['in one body', (json: JsonObject) => JSON.stringify(json)],
+	['in a chunk', (json: JsonObject) => sse(json)],
+])(
+	'what is said beside an error, %s, is billed, so it is kept and not requested again',
+	async (_name, write) => {
+		const choices = [{ index: 0, delta: { content: 'Hel' }, finish_reason: 'stop' }];
+		const body = write({ choices, error: { message: 'worker died', code: 500 }, usage: { total_tokens: 7 } });
+		const { result, opened } = await askChat({ body: () => [body], tries: 3 });
+		expect(failureOf(result)).toMatchObject({
+			kind: 'unclear',
+			message: 'The answer broke off after 3 characters: the platform said: worker died',
+			details: { content: 'Hel', usage: { totalTokens: 7 } },
+		});
+		expect(opened).toBe(1);
+	},
+);
+
 test.each([400, 500, 503])(
 	'an answer with HTTP %d is billed, so it is kept and not requested again',
 	async (status) => {
@@ -471,11 +489,28 @@ test('a switch without effect is a hint, and no hint advises what is already set
 		expect(await hintOn({ content: `\n${opening}{"name":"pay"}` }, 'default')).toMatch(
 			/^The model wrote a tool call/,
 		);
-	expect(await hintOn({ content: 'Write <tool_call> first' }, 'default')).toBeUndefined();
+	const after = 'I look.\n<tool_call>\n{"name": "pay"}\n</tool_call>';
+	expect(await hintOn({ content: after }, 'default')).toMatch(/^The model wrote a tool call/);
+	for (const content of ['Write <tool_call> first', 'Write:\n<tool_call> first'])
+		expect(await hintOn({ content }, 'default')).toBeUndefined();
 	const call = { id: 'a', function: { name: 'pay', arguments: '{"a":' } };
 	expect(await hintOn({ content: '', tool_calls: [call] }, 'default', 'tool_calls')).toContain(
 		'"pay" are not a JSON object',
 	);
+});
+
+test('an answer that is one of several says so', async () => {
+	const choices = [0, 1].map((index) => ({ index, message: { content: `${index}` }, finish_reason: 'stop' }));
+	const body = () => [JSON.stringify({ choices })];
+	const warningOf = async (asked: JsonObject) => {
+		const item = itemOf(valueOf((await askChat({ body, asked })).result));
+		return item.ok && item.value;
+	};
+	expect(await warningOf({ n: 2 })).toMatchObject({
+		content: '0',
+		warning: expect.stringMatching(/^The model gave several answers, of which this is the first\./),
+	});
+	expect(await warningOf({})).not.toHaveProperty('warning');
 });
 
 test('a question that a pause of the platform held back was not sent, and the failure says so', async () => {

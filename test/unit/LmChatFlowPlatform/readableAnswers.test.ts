@@ -297,6 +297,12 @@ test.each([
 		PAY + sse(finish('tool_calls')),
 		'The answer cannot be used: the arguments of its tool call "pay" are not a JSON object',
 	],
+	[
+		'calls a tool with a list as arguments',
+		sse(chunk({ tool_calls: [{ ...HEAD, function: { name: 'pay', arguments: '[10]' } }] })) +
+			sse(finish('tool_calls')),
+		'The answer cannot be used: the arguments of its tool call "pay" are not a JSON object',
+	],
 ])('a stream that %s ends with an error, because the client would use it', async (_name, body, why) => {
 	const { error } = await heard(body);
 	expect(error).toContain(why);

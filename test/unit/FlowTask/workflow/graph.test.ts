@@ -77,6 +77,17 @@ describe('a linked seed', () => {
 		expect(result.ok ? Object.keys(result.value.seeds) : []).toEqual(found);
 	});
 
+	it('is not mistaken for a text that its node writes, which reaches the same node as a seed', () => {
+		const definition = define({
+			'1': node('WildcardProcessor', { wildcard_text: 'a {red|blue} fox', seed: 5 }),
+			'2': node('CLIPTextEncode', { text: ['1', 0] }),
+			'4': node('Context', { positive: ['2', 0], seed: ['9', 0] }),
+			'3': node('KSampler', { positive: ['4', 1], seed: ['4', 2] }),
+			'9': node('PrimitiveInt', { value: 7 }),
+		});
+		expect(seedChoicesIn(definition).map(({ value }) => value)).toEqual(['1.seed', '9.value']);
+	});
+
 	it('is found among the inputs of a choice, which newer nodes name after it', () => {
 		const definition = define({
 			'3': node('TextGenerate', { mode: 'on', 'mode.seed': 5, 'mode.top_k': 64 }),

@@ -378,8 +378,11 @@ test('the text that a guidance leads away from is negative', () => {
 
 test('a node that gets images from another one is the last of the image nodes', () => {
 	const source = {
-		'1': { class_type: 'PreviewBridge', inputs: { image: '$1-0', images: ['2', 0] } },
+		'1': { class_type: 'PaintOver', inputs: { image: 'b.png', images: ['2', 0] } },
 		'2': { class_type: 'LoadImage', inputs: { image: 'a.png' } },
+		// What these hold is written by the editor.
+		'3': { class_type: 'PreviewBridge', inputs: { image: '$3-0', images: ['2', 0] } },
+		'4': { class_type: 'Preview3D', inputs: { image: '', model_file: ['2', 0] } },
 	};
 	expect(imageNodesIn(define(source)).map(({ value }) => value)).toEqual(['2', '1']);
 });

@@ -52,6 +52,27 @@ const speaks = (classType: string, inputs: Record<string, unknown>): Nodes => ({
 describe('fills', () => {
 	test.each<[string, Nodes, string[]]>([
 		[
+			'the empty text of each pass, but not that of a detailer',
+			{
+				...sampled({}, ''),
+				'13': node('KSampler', { seed: 5, positive: ['16', 0], negative: ['7', 0], latent_image: ['3', 0] }),
+				'16': node('CLIPTextEncode', { text: '', clip: ['14', 1] }),
+				'8': node('VAEDecode', { samples: ['13', 0], vae: ['4', 2] }),
+				'9': node('FaceDetailer', { image: ['8', 0], positive: ['16', 0], wildcard: '', seed: 5 }),
+			},
+			['6/text', '16/text'],
+		],
+		[
+			'the text of the first pass alone if that of the next is left empty',
+			{
+				...sampled({}, FOX),
+				'13': node('KSampler', { seed: 5, positive: ['16', 0], negative: ['7', 0], latent_image: ['3', 0] }),
+				'16': node('CLIPTextEncode', { text: '', clip: ['14', 1] }),
+				'8': node('VAEDecode', { samples: ['13', 0], vae: ['4', 2] }),
+			},
+			['6/text'],
+		],
+		[
 			'the sentence behind a link, not the affix at the joiner',
 			sampled({
 				'10': node('StringConcatenate', { string_a: ['11', 0], string_b: QUALITY }),

@@ -92,7 +92,7 @@ test.each([
 	[[{ text: '', content: 'a' }], 'a'],
 	[null, ''],
 	[undefined, ''],
-	[7, ''],
+	[7, '7'],
 	[true, ''],
 	[[], ''],
 ])('textIn(%j) is %j', (value, expected) => {

@@ -106,6 +106,16 @@ test.each<[string, string[], object[]]>([
 	['a line alone', ['{"a":1}', '\n', ' \n'], [document('{"a":1}\n')]],
 	['JSON over several lines', ['{\n"a":1\n', '}\n'], [document('{\n"a":1\n}\n')]],
 	['events', ['data: a\n\n'], [event('a')]],
+	[
+		'events without empty lines',
+		['data: {"a":1}\ndata: {"b"', ':2}\ndata: [DONE]\n'],
+		[event('{"a":1}'), event('{"b":2}'), event('[DONE]')],
+	],
+	[
+		'an event of several lines',
+		['data: {"a":\ndata: {"b":1}\ndata: }\n\n', 'data: {}\ndata: b\n\n'],
+		[event('{"a":\n{"b":1}\n}'), event('{}\nb')],
+	],
 ])('reads %s if each line may be an event', async (_name, pieces, events) => {
 	expect(await readAll(bodyOf(pieces), true)).toEqual({ events, error: undefined });
 });
