@@ -161,7 +161,7 @@ const OF_A_SESSION = ['session', 'newSession'];
 const OF_A_PATH = [...OF_A_SESSION, 'stream'];
 const OF_A_CALL = [...OF_A_SESSION, 'sessionNumber', 'stream', 'streamBoolean', 'uuid'];
 const OF_A_MESSAGE = ['message', 'files', ...OF_A_CALL];
-const OF_A_RESULT = ['interruptId', 'tool', 'result', 'resultText'];
+const OF_A_RESULT = ['interruptId', 'runId', 'callId', 'tool', 'result', 'resultText'];
 const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
 
 const path = v.pipe(

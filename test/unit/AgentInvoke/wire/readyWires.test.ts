@@ -352,15 +352,27 @@ describe('the description of Mastra', () => {
 		expect(read(mastra, pieces)).toMatchObject({ failure: { kind: 'brokeOff', text: 'Turn 2' } });
 	});
 
-	test('reads a tool that waits for approval, which is answered by the ID of the run', () => {
+	test('reads a tool that waits for approval, which is answered by the IDs of the run and the call', () => {
 		const call = { toolCallId: 'call_1', toolName: 'pay', args: { amount: 7 } };
 		const asked = [told('tool-call', call), told('tool-call-approval', call), done];
-		const interrupt = { id: 'run', tool: 'pay', arguments: { amount: 7 } };
+		const interrupt = { id: 'run call_1', tool: 'pay', arguments: { amount: 7 } };
 		expect(read(mastra, asked)).toMatchObject({ value: { interrupts: [interrupt] } });
-		const turn = { kind: 'results', results: [{ interruptId: 'run', result: { approved: true } }] } as const;
+		const turn = {
+			kind: 'results',
+			results: [{ interruptId: 'run call_1', result: { approved: true } }],
+		} as const;
 		expect(valueOf(wireRequest(mastra, turn, { sessionId: 's', stream: true, uuid: 'u' }))).toMatchObject({
 			path: '/api/agents/mine-1/resume-stream',
-			body: { runId: 'run', resumeData: { approved: true }, memory: { thread: 's' } },
+			body: { runId: 'run', toolCallId: 'call_1', resumeData: { approved: true }, memory: { thread: 's' } },
+		});
+	});
+
+	test.each([
+		'Agent "A" resumeStream() could not find a suspended run for runId "r".',
+		'Agent "A" resumeStream() cannot resume tool call "c" because it is not suspended.',
+	])('reads that an interrupt has been answered: %s', (error) => {
+		expect(read(mastra, [body({ error })], { status: 500 })).toMatchObject({
+			failure: { kind: 'refused', code: 'interrupt_not_found' },
 		});
 	});
 
