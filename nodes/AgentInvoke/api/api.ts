@@ -145,7 +145,7 @@ async function invokeOnce(
 		if (event.isWholeBody) body = event.data;
 		else if (reader.delta !== '') await call.onDelta(reader.delta);
 		if (reader.isClosed || reader.fault) return 'closed';
-		return reader.endedBy === '' ? 'progress' : 'finished';
+		return reader.isFinished ? 'finished' : 'progress';
 	});
 	if (ended.kind === 'timedOut') return failed(timedOut(call, call.sessionId));
 	// A stopped execution does not stop an agent that was asked, so that call is unclear, not cancelled.
@@ -164,9 +164,9 @@ async function invokeOnce(
 }
 
 /** Why an answer broke off, as a clause; empty if it did not. */
-function brokenBy({ endedBy }: WireReader, { broken }: ReadAnswer, redact: Redact): string {
+function brokenBy({ isFinished }: WireReader, { broken }: ReadAnswer, redact: Redact): string {
 	// After a final event, it is not an error to time out while waiting for more.
-	const isOver = endedBy !== '' && broken?.isTimeout === true;
+	const isOver = isFinished && broken?.isTimeout === true;
 	return broken && !isOver ? whyBroken(broken, redact) : '';
 }
 

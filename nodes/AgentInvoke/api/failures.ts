@@ -56,10 +56,17 @@ function isPlain(said: string): boolean {
 }
 
 /** Without an envelope, an answer that does not mention a session may come from a server that does not know the path. */
-function adviceOnOtherPath({ meaning, entry, detail }: WireFailure): string {
+function adviceOnOtherPath({ meaning, entry, detail }: WireFailure, account: AgentAccount): string {
 	return meaning !== undefined || entry === 'answer.envelope' || NAMES_SESSION.test(detail)
 		? ''
-		: " The answer does not mention the session, so the path may be wrong instead: compare 'Invoke Path' in the FlowAgent credential with the instance's API-call page.";
+		: ` The answer does not mention the session, so the path may be wrong instead. ${adviceOnCalledPath(account)}`;
+}
+
+/** A description that has paths of its own does not use the one in the credential. */
+function adviceOnCalledPath({ wire }: AgentAccount): string {
+	return wire.request.path === ''
+		? "Check 'Invoke Path' in the FlowAgent credential against the instance's API-call page."
+		: 'Check the paths under "request" of the description in the FlowAgent credential.';
 }
 
 /** Turns a refusal into messages. Error codes are not documented (§7.7), so status and description decide. */
@@ -77,11 +84,13 @@ export function explainRefusal(failure: WireFailure, facts: RefusalFacts): Agent
 			details,
 			isSessionUnknown: true,
 			message: `The platform no longer knows the session "${excerpt(sessionId, 80)}"`,
-			advice: `It may have expired, or belong to another agent instance. Turn on 'Renew Expired Session' in the options of 'Invoke Agent', so that messages continue in a new one, or use 'Forget Session'.${adviceOnOtherPath(failure)} The platform said: ${sentence(said)}`,
+			advice: `It may have expired, or belong to another agent instance. Turn on 'Renew Expired Session' in the options of 'Invoke Agent', so that messages continue in a new one, or use 'Forget Session'.${adviceOnOtherPath(failure, account)} The platform said: ${sentence(said)}`,
 		};
 	}
 	const isOfToken = status === 401 || status === 403 || meaning === 'tokenRefused';
-	const known = isOfToken ? tokenSentences(account, status, reason) : sentencesFor(status, reason);
+	const known = isOfToken
+		? tokenSentences(account, status, reason)
+		: sentencesFor(status, reason, meaning === 'rejected');
 	if (known) {
 		const [message, advice] = known;
 		const kind = isOfToken ? 'credential' : 'refused';
@@ -216,8 +225,9 @@ function whatHappened(failure: WireFailure, said: string, isMidway: boolean): st
 type Sentences = readonly [message: string, advice: string];
 
 /** The words of the reason decide only what the error says. Status and description decide what is done about a refusal. */
-function sentencesFor(status: number, reason: string): Sentences | undefined {
-	if (status < 400 || status >= 500) return undefined;
+function sentencesFor(status: number, reason: string, isRejected: boolean): Sentences | undefined {
+	// What the description lists as rejected is known for certain, whatever status the server gives it.
+	if (!isRejected && (status < 400 || status >= 500)) return undefined;
 	if (/interrupt/i.test(reason)) {
 		return /pending/i.test(reason)
 			? [
@@ -279,14 +289,12 @@ function isNotHere({ status, meaning, code, detail }: WireFailure): boolean {
 	return meaning === undefined && (status === 405 || (status === 404 && isPlainly));
 }
 
-function explainNotHere(
-	failure: WireFailure,
-	{ account: { baseUrl }, redact, isUpload }: RefusalFacts,
-): Failure {
+function explainNotHere(failure: WireFailure, { account, redact, isUpload }: RefusalFacts): Failure {
+	const { baseUrl } = account;
 	const { status, why } = failure;
 	const whatToCheck = isUpload
 		? "Check 'Media Upload Path' in the FlowAgent credential."
-		: `Check 'Invoke Path' in the FlowAgent credential against the instance's API-call page. ${adviceOnPath(baseUrl)}`;
+		: `${adviceOnCalledPath(account)} ${adviceOnPath(baseUrl)}`;
 	const where = `${originOf(baseUrl)} under the ${isUpload ? "'Media Upload Path'" : 'path of the call'} (HTTP ${status})`;
 	return {
 		kind: 'credential',

@@ -41,8 +41,15 @@ export async function openSession(
 		async () => await openOnce(connection, request.value, endByMs),
 	);
 	const facts = { purpose: 'open a session', repeatability: 'read', baseUrl: account.baseUrl } as const;
-	if (ended.outcome.kind !== 'answered')
-		return fail(explainCall(ended.outcome, { ...facts, tries: ended.tries, redact }, ADVICE));
+	if (ended.outcome.kind !== 'answered') {
+		const failure = explainCall(ended.outcome, { ...facts, tries: ended.tries, redact }, ADVICE);
+		// Whatever became of this call, the agent was not asked.
+		return fail(
+			failure.kind === 'unclear'
+				? { ...failure, kind: 'unreachable', advice: `${NOT_SENT} ${failure.advice}` }
+				: failure,
+		);
+	}
 	if (ended.outcome.data.ok) onSession(ended.outcome.data.value);
 	return ended.outcome.data;
 }

@@ -187,8 +187,8 @@ function gapIn(reader: WireReader): Flaw | undefined {
 }
 
 /** Told before a gap, because a connection that ends in the middle of an event leaves half of it. */
-function breakIn({ wire, endedBy }: WireReader, { broken }: WireEnded): Flaw | undefined {
-	if (endedBy !== '' || broken === '') return undefined;
+function breakIn({ wire, isFinished }: WireReader, { broken }: WireEnded): Flaw | undefined {
+	if (isFinished || broken === '') return undefined;
 	const { rules, end } = wire.stream;
 	const entry = end === 'body' ? 'stream.end' : (rules.find((rule) => rule.end)?.entry ?? 'stream.rules');
 	return { kind: 'brokeOff', entry, why: excerpt(broken), expected: 'the end of the answer' };
@@ -196,7 +196,10 @@ function breakIn({ wire, endedBy }: WireReader, { broken }: WireEnded): Flaw | u
 
 function flawIn(reader: WireReader, ended: WireEnded): Flaw | undefined {
 	const { wire, odd } = reader;
-	const isWhole = wire.stream.end === 'body' && reader.names.size > 0;
+	const isEmpty = reader.text.trim() === '' && reader.interrupts.length === 0;
+	// A body that has ended, without any text that a rule could have ended, is an empty answer rather than half of one.
+	const isAll = wire.stream.end === 'body' || (wire.stream.end === 'both' && isEmpty);
+	const isWhole = isAll && reader.names.size > 0;
 	if (reader.endedBy === '' && !isWhole)
 		return breakIn(reader, { ...ended, broken: 'the connection ended before the answer was finished' });
 	if (odd !== '' && !reader.isSureEnd) {
@@ -216,7 +219,7 @@ function flawIn(reader: WireReader, ended: WireEnded): Flaw | undefined {
 		const why = 'the agent says that its answer is incomplete';
 		return { kind: 'failed', entry: 'answer.incomplete', why, expected: 'no value' };
 	}
-	if (reader.text.trim() !== '' || reader.interrupts.length > 0) return undefined;
+	if (!isEmpty) return undefined;
 	const entry = reader.isWholeBody ? 'answer.text' : 'stream.rules';
 	return { kind: 'notAnAnswer', entry, why: 'the answer is empty', expected: 'text or an interrupt' };
 }

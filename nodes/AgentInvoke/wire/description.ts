@@ -161,7 +161,7 @@ const OF_A_SESSION = ['session', 'newSession'];
 const OF_A_PATH = [...OF_A_SESSION, 'stream'];
 const OF_A_CALL = [...OF_A_SESSION, 'sessionNumber', 'stream', 'streamBoolean', 'uuid'];
 const OF_A_MESSAGE = ['message', 'files', ...OF_A_CALL];
-const OF_A_RESULT = ['interruptId', 'tool', 'result', 'resultText'];
+const OF_A_RESULT = ['interruptId', 'runId', 'callId', 'tool', 'result', 'resultText'];
 const OF_A_FILE = ['url', 'name', 'mimeType', 'id'];
 
 const path = v.pipe(
@@ -264,7 +264,7 @@ const RULE = {
 	/** The words in which the agent reports that it failed. */
 	fail: expression,
 	step: flag,
-	/** `unlessMore`: usage or an interrupt may still follow, but no more text. */
+	/** `unlessMore`: usage or an interrupt may still follow, but no more text, unless `stream.end` is `both`. */
 	end: v.nullish(
 		v.union([v.boolean(), v.literal('unlessMore')], 'must be false, true or "unlessMore"'),
 		false,
@@ -276,7 +276,8 @@ const MUST_BE_RULES = `must be an array of at most ${MOST_RULES} objects`;
 const STREAM = {
 	format: v.nullish(choice(['sse', 'jsonLines']), 'sse'),
 	event: expression,
-	end: v.nullish(choice(['event', 'body']), 'event'),
+	/** `both`: the body ends, and the last event to which a rule applied has `end`, for servers that run several agents. */
+	end: v.nullish(choice(['event', 'body', 'both']), 'event'),
 	rules: v.pipe(
 		v.nullish(v.array(section(RULE), MUST_BE_RULES), []),
 		v.maxLength(MOST_RULES, MUST_BE_RULES),

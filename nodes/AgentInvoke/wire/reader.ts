@@ -127,6 +127,11 @@ export class WireReader {
 		return saidSuccess(this.raw) !== undefined || statusIn(this.raw) !== undefined;
 	}
 
+	/** Whether nothing that matters can follow, so that a connection that breaks now has lost nothing. */
+	get isFinished(): boolean {
+		return this.isClosed || (this.endedBy !== '' && this.wire.stream.end !== 'both');
+	}
+
 	private get isOver(): boolean {
 		return this.isClosed || this.fault !== undefined;
 	}
@@ -195,6 +200,7 @@ export class WireReader {
 		if (!rule) return;
 		const settled = new Set(listAt(rule.settles, dataOf(wire, json)).map(wordOf));
 		this.waiting = this.waiting.filter(({ interrupt: { id } }) => !settled.has(id));
+		if (wire.stream.end === 'both' && this.endedBy !== '') this.goOn();
 		if (rule.step) this.addStep({ name: shown, data: json }, data.length);
 		else this.readText(rule, shown, isPlain ? hide(data) : json);
 		// Some answers come only in the last event, in the form of an answer without a stream.
@@ -205,6 +211,12 @@ export class WireReader {
 			this.isClosed = rule.end === true;
 			this.isSureEnd = wire.answer.envelope ? saidSuccess(json) === true : rule.data === '';
 		}
+	}
+
+	/** What had ended the answer was the end of an earlier agent's part: the text of the next one replaces it. */
+	private goOn(): void {
+		this.endedBy = '';
+		if (this.text !== '') this.draft = 'growing';
 	}
 
 	/** Whether data is the text itself. A stream that puts its first text in quotation marks sends all of them as JSON. */

@@ -136,7 +136,10 @@ function turnValues({ file, result }: Wire['request'], turn: WireTurn): Values {
 
 function resultValues({ interruptId, tool, result }: WireResult): Values {
 	const resultText = typeof result === 'string' ? result : (jsonText(result) ?? '');
-	return { ...filled({ interruptId, tool }), result, resultText };
+	// Servers with one ID for all interrupts of a run need that of the call, too, or they take one answer for the next.
+	const [runId = '', ...ofCall] = interruptId.split(' ');
+	const ids = { interruptId, runId, callId: ofCall.join(' ') };
+	return { ...filled({ ...ids, tool }), result, resultText };
 }
 
 /** The values without those that are empty, which count as absent. */

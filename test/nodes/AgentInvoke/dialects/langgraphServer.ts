@@ -8,7 +8,8 @@ import type { Failing } from './plan';
  */
 
 const KEYS = ['assistant_id', 'input', 'command', 'stream_mode'];
-const MODES = ['updates', 'messages-tuple'];
+/** Without *Stream*, only what becomes part of the state. */
+const MODES = [['updates', 'messages-tuple'], ['updates']].map((modes) => JSON.stringify(modes));
 const THREAD = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const refusals: Dialect['refusals'] = {
@@ -32,7 +33,7 @@ function read({ body, params }: Received): AskedTurn | string {
 	if (!isText(assistant)) return 'assistant_id is required';
 	if (odd !== undefined) return `${odd} is not known`;
 	if (typeof session !== 'string' || !(session === '' || THREAD.test(session))) return 'badly formed thread';
-	if (JSON.stringify(modes) !== JSON.stringify(MODES)) return 'stream_mode is wrong';
+	if (!MODES.includes(JSON.stringify(modes))) return 'stream_mode is wrong';
 	if (command !== undefined)
 		return { session, said: undefined, results: readResume(command), isStreamed: true };
 	const said = readInput(input);

@@ -126,6 +126,13 @@ test.each([
 	expect(told(because(reason, status)).isSessionUnknown).toBe(false);
 });
 
+test('says that an interrupt is not open, whatever status the server gives that', () => {
+	for (const status of [200, 404, 500])
+		expect(told(because('interrupt_not_found', status)).message).toBe(
+			'The agent is no longer waiting for this interrupt',
+		);
+});
+
 test('distinguishes an expired debugging token from an expired permanent one', () => {
 	expect(told(because('token_expired', 401), { token: 'dbg_SECRETPART' }).message).toContain('(dbg_)');
 	expect(told(because('token_expired', 401)).message).toBe('The agent token has expired');

@@ -101,6 +101,23 @@ describe('the end of a stream', () => {
 		expect(await answerTo(half, fields)).toMatchObject(brokenOff('one two'));
 	});
 
+	test('is both if so described: a last event that ends the answer, and the end of the body', async () => {
+		const one = { on: ['final'], replace: 'answer', end: 'unlessMore' };
+		const fields = { stream: { end: 'both', rules: [one, { on: ['tool'], step: true }, ANY] } };
+		const draft = pieces + event(envelope({ answer: 'one two' }), 'final');
+		const next = event(envelope({ delta: 'three' }));
+		const last = event(envelope({ answer: 'three four' }), 'final');
+		expect(await answerTo(draft, fields)).toMatchObject(answered('one two'));
+		expect(await answerTo(`${draft}${next}${last}`, fields)).toMatchObject(answered('three four'));
+		expect(await answerTo(`${draft}${last}`, fields)).toMatchObject(answered('three four'));
+		expect(await answerTo(draft, fields, true)).toMatchObject(brokenOff('one two'));
+		expect(await answerTo(`${draft}${next}`, fields)).toMatchObject(brokenOff('three'));
+		expect(await answerTo(`${draft}${event({}, 'tool')}`, fields)).toMatchObject(brokenOff('one two'));
+		expect(await answerTo(event(envelope({})), fields)).toMatchObject({
+			failure: { message: expect.stringContaining('answer is empty'), details: { mayHaveRun: true } },
+		});
+	});
+
 	test('does not discard what earlier events contained', async () => {
 		const interrupt = { id: 'i', question: 'sure?' };
 		const body = event(envelope({ interrupt })) + event(envelope({ usage: { n: 1 } })) + event(envelope({}));
@@ -272,7 +289,7 @@ test('whatever names are described, a truncated stream never counts as complete'
 		texts: fc.constantFrom<string[]>(['*'], ['text'], ['message']),
 		tools: fc.constantFrom<string[]>(['step'], ['tool'], ['tool', 'result']),
 		event: fc.constantFrom('', 'type'),
-		end: fc.constantFrom('event', 'body'),
+		end: fc.constantFrom('event', 'body', 'both'),
 		envelope: fc.boolean(),
 	});
 	await fc.assert(

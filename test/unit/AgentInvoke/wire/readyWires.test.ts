@@ -25,11 +25,47 @@ describe('a ready description reads', () => {
 			const pieces = ['He', 'llo'].map((text) =>
 				event([{ ...chunk(text), type }, { thread_id: 't' }], 'messages'),
 			);
-			expect(read(langgraph, pieces)).toMatchObject({ value: { answer: 'Hello', sessionId: 't' } });
+			expect(read(langgraph, pieces)).toMatchObject({ failure: { kind: 'brokeOff', text: 'Hello' } });
 			const tool = { type: 'tool', content: 'found' };
 			const whole = update(tool, { ...chunk('Hello!'), type: 'ai' });
-			expect(read(langgraph, [...pieces, whole, end])).toMatchObject({ value: { answer: 'Hello!' } });
+			const value = { answer: 'Hello!', sessionId: 't' };
+			expect(read(langgraph, [...pieces, whole, end])).toMatchObject({ value });
 		}
+	});
+
+	const piece = (content: string) => event([{ type: 'ai', content }, { thread_id: 't' }], 'messages');
+	const said = (content: string, more: object = {}) => ({ type: 'ai', content, ...more });
+
+	test('only what becomes a message of the state of LangGraph, in any form', () => {
+		const classified = [piece('CATEGORY 3'), event({ triage: { topic: 'CATEGORY 3' } }, 'updates')];
+		for (const message of [said('Hello'), { role: 'assistant', content: 'Hello' }])
+			expect(read(langgraph, [...classified, update(message)])).toMatchObject({ value: { answer: 'Hello' } });
+		const alone = event({ model: { messages: said('Hello') } }, 'updates');
+		expect(read(langgraph, [alone])).toMatchObject({ value: { answer: 'Hello' } });
+		expect(read(langgraph, classified)).toMatchObject({ failure: { kind: 'brokeOff' } });
+	});
+
+	test('no answer of LangGraph that ends between two models, or between a tool and its result', () => {
+		const first = update(said('Let me look.', { tool_calls: [{ name: 'look', args: {} }] }));
+		const found = event({ tools: { messages: [{ type: 'tool', content: 'found' }] } }, 'updates');
+		const last = update(said('It is 7.'));
+		for (const begun of [[first], [first, found], [first, found, piece('It')], [last, piece('Then')]])
+			expect(read(langgraph, begun)).toMatchObject({ failure: { kind: 'brokeOff' } });
+		expect(read(langgraph, [first, found, last])).toMatchObject({ value: { answer: 'It is 7.' } });
+		const saved = event({ save: { visits: 2 } }, 'updates');
+		expect(read(langgraph, [last, saved])).toMatchObject({ value: { answer: 'It is 7.' } });
+		const broken = read(langgraph, [last], { broken: 'the connection was reset' });
+		expect(broken).toMatchObject({ failure: { kind: 'brokeOff' } });
+	});
+
+	test('how an answer of LangGraph ended, whatever it is about', () => {
+		const cut = update(said('The thread was not fo', { response_metadata: { finish_reason: 'length' } }));
+		const hint = expect.stringContaining('cut off');
+		expect(read(langgraph, [cut])).toMatchObject({ value: { reason: 'length', hint } });
+		const whole = update(said('The thread was not found: Too many knots'));
+		expect(read(langgraph, [whole])).toMatchObject({ value: { reason: '', hint: '' } });
+		const failed = body({ detail: "can't start new thread" });
+		expect(read(langgraph, [failed], { status: 500 })).toMatchObject({ failure: { kind: 'failed' } });
 	});
 
 	test('no earlier answer of LangGraph as that of a Resume to which nothing happens', () => {
@@ -51,6 +87,8 @@ describe('a ready description reads', () => {
 
 	test.each<[unknown, string, string, unknown]>([
 		['Sure?', '', 'Sure?', {}],
+		[42, '', '42', {}],
+		[{ prompt: 'Sure?' }, '', 'Sure?', { prompt: 'Sure?' }],
 		[{ question: 'Sure?' }, '', 'Sure?', { question: 'Sure?' }],
 		[{ actions: [{ name: 'a' }] }, '', '{"actions":[{"name":"a"}]}', { actions: [{ name: 'a' }] }],
 		// What the agent has said is then the question.
@@ -154,6 +192,34 @@ describe('a ready description reads', () => {
 			expect(read(wire, [working, state(named('completed'), 'Done')])).toMatchObject(last);
 		},
 	);
+
+	test.each(forms)(
+		'all that a question of A2A says in data, under whatever names',
+		({ wire, task, named }) => {
+			const asks = (data: object) => {
+				const status = { state: named('input-required'), message: { parts: [{ kind: 'data', data }] } };
+				return read(wire, [{ ...task('', { status }), isWholeBody: true }]);
+			};
+			const interrupts = (given: object, tool = '') => [{ id: 't', tool, arguments: given }];
+			expect(asks({ name: 'pay', args: { n: 7 } })).toMatchObject({
+				value: { interrupts: interrupts({ n: 7 }, 'pay') },
+			});
+			const own = { function: 'pay', parameters: { n: 7 } };
+			expect(asks(own)).toMatchObject({ value: { interrupts: interrupts(own) } });
+		},
+	);
+
+	test('that a task of A2A 0.3 was over, and not another failure with the same code', () => {
+		const refused = (message: string) => body({ error: { code: -32600, message } });
+		expect(
+			read(a2a, [refused('Task t is in a terminal state (completed) and cannot be modified.')]),
+		).toMatchObject({
+			failure: { kind: 'refused', code: 'interrupt_not_found', meaning: 'rejected' },
+		});
+		expect(read(a2a, [refused('Invalid request')])).toMatchObject({
+			failure: { kind: 'refused', code: '-32600' },
+		});
+	});
 
 	test.each(forms)('a question of A2A, whether or not its event is marked as the last', (form) => {
 		const { wire, state, named } = form;
@@ -286,15 +352,34 @@ describe('the description of Mastra', () => {
 		expect(read(mastra, pieces)).toMatchObject({ failure: { kind: 'brokeOff', text: 'Turn 2' } });
 	});
 
-	test('reads a tool that waits for approval, which is answered by the ID of the run', () => {
+	test('reads a tool that waits for approval, which is answered by the IDs of the run and the call', () => {
 		const call = { toolCallId: 'call_1', toolName: 'pay', args: { amount: 7 } };
 		const asked = [told('tool-call', call), told('tool-call-approval', call), done];
-		const interrupt = { id: 'run', tool: 'pay', arguments: { amount: 7 } };
+		const interrupt = { id: 'run call_1', tool: 'pay', arguments: { amount: 7 } };
 		expect(read(mastra, asked)).toMatchObject({ value: { interrupts: [interrupt] } });
-		const turn = { kind: 'results', results: [{ interruptId: 'run', result: { approved: true } }] } as const;
+		const turn = {
+			kind: 'results',
+			results: [{ interruptId: 'run call_1', result: { approved: true } }],
+		} as const;
 		expect(valueOf(wireRequest(mastra, turn, { sessionId: 's', stream: true, uuid: 'u' }))).toMatchObject({
 			path: '/api/agents/mine-1/resume-stream',
-			body: { runId: 'run', resumeData: { approved: true }, memory: { thread: 's' } },
+			body: { runId: 'run', toolCallId: 'call_1', resumeData: { approved: true }, memory: { thread: 's' } },
+		});
+	});
+
+	test.each([
+		'Agent "A" resumeStream() could not find a suspended run for runId "r".',
+		'Agent "A" resumeStream() cannot resume tool call "c" because it is not suspended.',
+	])('reads that an interrupt has been answered: %s', (error) => {
+		expect(read(mastra, [body({ error })], { status: 500 })).toMatchObject({
+			failure: { kind: 'refused', code: 'interrupt_not_found' },
+		});
+	});
+
+	test('reads that an answer was cut off by its length', () => {
+		const cut = told('finish', { stepResult: { reason: 'length' }, output: {} });
+		expect(read(mastra, [...pieces, cut, done])).toMatchObject({
+			value: { reason: 'length', hint: expect.stringContaining('cut off') },
 		});
 	});
 
@@ -338,6 +423,23 @@ describe('the description of ADK', () => {
 		const first = told([{ text: 'I look it up.' }]);
 		const last = told([{ text: 'Hm.', thought: true }, { text: 'Found.' }]);
 		expect(read(adk, [first, call, last])).toMatchObject({ value: { answer: 'Found.' } });
+	});
+
+	test('needs an end of each agent that answers, and reads the last, also in pieces', () => {
+		const piece = (text: string) => told([{ text }], { partial: true });
+		const draft = [piece('A dra'), piece('ft.'), told([{ text: 'A draft.' }])];
+		const final = [piece('The '), piece('text.'), told([{ text: 'The text.' }])];
+		expect(read(adk, [...draft, ...final])).toMatchObject({ value: { answer: 'The text.' } });
+		for (const begun of [[piece('The ')], [told([{ functionCall: { id: 'c', name: 'look', args: {} } }])]])
+			expect(read(adk, [...draft, ...begun])).toMatchObject({ failure: { kind: 'brokeOff' } });
+		const late = read(adk, draft, { broken: 'the editor took too long' });
+		expect(late).toMatchObject({ failure: { kind: 'brokeOff', text: 'A draft.' } });
+	});
+
+	test('reads that an answer was cut off by its length', () => {
+		expect(read(adk, [told([{ text: 'A dra' }], { finishReason: 'MAX_TOKENS' })])).toMatchObject({
+			value: { reason: 'MAX_TOKENS', hint: expect.stringContaining('cut off') },
+		});
 	});
 
 	test('reads a tool that takes long as an interrupt, which is answered by its ID and name', () => {
