@@ -31,8 +31,8 @@ function sampled(more: Nodes, text: unknown = ['10', 0]): Nodes {
 	return {
 		'3': node('KSampler', { seed: 5, positive: ['6', 0], negative: ['7', 0], latent_image: ['5', 0] }),
 		'5': node('EmptyLatentImage', { width: 512, height: 512 }),
-		'6': node('CLIPTextEncode', { text, clip: ['4', 1] }),
-		'7': node('CLIPTextEncode', { text: BAD, clip: ['4', 1] }),
+		'6': encoded(text),
+		'7': encoded(BAD),
 		'8': node('VAEDecode', { samples: ['3', 0], vae: ['4', 2] }),
 		'9': node('SaveImage', { filename_prefix: 'out', images: ['8', 0] }),
 		'4': node('CheckpointLoaderSimple', { ckpt_name: 'm.safetensors' }),
@@ -42,6 +42,9 @@ function sampled(more: Nodes, text: unknown = ['10', 0]): Nodes {
 
 const held = (value: string, title?: string): Nodes[string] =>
 	node('PrimitiveStringMultiline', { value }, title);
+const joined = (string_a: unknown, string_b: unknown): Nodes[string] =>
+	node('StringConcatenate', { string_a, string_b });
+const encoded = (text: unknown): Nodes[string] => node('CLIPTextEncode', { text, clip: ['4', 1] });
 const PHOTO = node('LoadImage', { image: 'a.png' });
 const speaks = (classType: string, inputs: Record<string, unknown>): Nodes => ({
 	'1': node('LoadAudio', { audio: 'me.wav' }),
@@ -74,18 +77,12 @@ describe('fills', () => {
 		],
 		[
 			'the sentence behind a link, not the affix at the joiner',
-			sampled({
-				'10': node('StringConcatenate', { string_a: ['11', 0], string_b: QUALITY }),
-				'11': held(FOX),
-			}),
+			sampled({ '10': joined(['11', 0], QUALITY), '11': held(FOX) }),
 			['11/value'],
 		],
 		[
 			'the sentence at the joiner, not a linked affix',
-			sampled({
-				'10': node('StringConcatenate', { string_a: ['11', 0], string_b: FOX }),
-				'11': held(QUALITY),
-			}),
+			sampled({ '10': joined(['11', 0], FOX), '11': held(QUALITY) }),
 			['10/string_b'],
 		],
 		[
@@ -169,17 +166,13 @@ describe('fills', () => {
 		[
 			'the text that its title calls the prompt, even an empty one',
 			sampled({
-				'10': node('StringConcatenate', { string_a: ['11', 0], string_b: ['12', 0] }),
+				'10': joined(['11', 0], ['12', 0]),
 				'11': held(OWL, 'Scene'),
 				'12': held('', 'Your Prompt'),
 			}),
 			['12/value'],
 		],
-		[
-			'the place of the prompt in a template',
-			sampled({ '10': node('StringConcatenate', { string_a: '%PROMPT%', string_b: OWL }) }),
-			['10/string_a'],
-		],
+		['the place of the prompt in a template', sampled({ '10': joined('%PROMPT%', OWL) }), ['10/string_a']],
 		[
 			'what replaces the placeholder, not the template',
 			sampled({
@@ -212,7 +205,7 @@ describe('fills', () => {
 			'the idea, not the instruction to the language model',
 			sampled({
 				'10': node('TextGenerate', { prompt: ['11', 0], max_tokens: 512 }),
-				'11': node('StringConcatenate', { string_a: SYSTEM, string_b: ['12', 0] }),
+				'11': joined(SYSTEM, ['12', 0]),
 				'12': held(FOX),
 			}),
 			['12/value'],
@@ -229,7 +222,7 @@ describe('fills', () => {
 		[
 			'a sentence beside the caption of an image',
 			sampled({
-				'10': node('StringConcatenate', { string_a: ['11', 0], string_b: FOX }),
+				'10': joined(['11', 0], FOX),
 				'11': node('Florence2Run', { text_input: '', task: 'caption', image: ['12', 0] }),
 				'12': PHOTO,
 			}),
@@ -276,8 +269,8 @@ describe('fills', () => {
 			{
 				...sampled({ '10': node('ImpactSwitch', { select: 1, input1: ['11', 0], input2: ['12', 0] }) }),
 				'3': node('KSampler', { positive: ['10', 0], negative: ['7', 0] }),
-				'11': node('CLIPTextEncode', { text: FOX, clip: ['4', 1] }),
-				'12': node('CLIPTextEncode', { text: OWL, clip: ['4', 1] }),
+				'11': encoded(FOX),
+				'12': encoded(OWL),
 			},
 			['11/text'],
 		],
@@ -303,11 +296,7 @@ describe('fills', () => {
 		],
 		[
 			'a text in a subgraph',
-			sampled({
-				'10': node('StringConcatenate', { string_a: ['57:43', 0], string_b: ['57:44', 0] }),
-				'57:43': held(QUALITY),
-				'57:44': held(FOX),
-			}),
+			sampled({ '10': joined(['57:43', 0], ['57:44', 0]), '57:43': held(QUALITY), '57:44': held(FOX) }),
 			['57:44/value'],
 		],
 		[
@@ -323,25 +312,18 @@ describe('fills', () => {
 			{
 				...sampled({ '11': held(FOX), '12': held(QUALITY), '13': held('fox, snow, forest') }),
 				'6': node('CLIPTextEncodeFlux', { clip_l: ['13', 0], t5xxl: ['10', 0], guidance: 3.5 }),
-				'10': node('StringConcatenate', { string_a: ['11', 0], string_b: ['12', 0] }),
+				'10': joined(['11', 0], ['12', 0]),
 			},
 			['11/value', '13/value'],
 		],
 		[
 			'an edit of a picture beside quality words',
-			sampled({
-				'10': node('StringConcatenate', { string_a: 'Turn the cat into a fox', string_b: QUALITY }),
-			}),
+			sampled({ '10': joined('Turn the cat into a fox', QUALITY) }),
 			['10/string_a'],
 		],
 		[
 			'a sentence beside an artist and a site',
-			sampled({
-				'10': node('StringConcatenate', {
-					string_a: 'trending on artstation, by a painter',
-					string_b: 'a fox in snow',
-				}),
-			}),
+			sampled({ '10': joined('trending on artstation, by a painter', 'a fox in snow') }),
 			['10/string_b'],
 		],
 		[
@@ -379,7 +361,7 @@ describe('refuses', () => {
 		[
 			'two sentences that are joined',
 			sampled({
-				'10': node('StringConcatenate', { string_a: ['11', 0], string_b: ['12', 0] }),
+				'10': joined(['11', 0], ['12', 0]),
 				'11': held(FOX, 'Subject'),
 				'12': held(OWL, 'Scene'),
 			}),
@@ -389,7 +371,7 @@ describe('refuses', () => {
 			'two samplers that make images of their own',
 			{
 				...sampled({ '11': node('KSampler', { positive: ['12', 0], latent_image: ['5', 0] }) }, FOX),
-				'12': node('CLIPTextEncode', { text: OWL, clip: ['4', 1] }),
+				'12': encoded(OWL),
 			},
 			'each of these can be the prompt: CLIPTextEncode (node 6) · text, CLIPTextEncode (node 12) · text',
 		],
@@ -414,7 +396,7 @@ describe('refuses', () => {
 		[
 			'an affix beside a caption',
 			sampled({
-				'10': node('StringConcatenate', { string_a: QUALITY, string_b: ['11', 0] }),
+				'10': joined(QUALITY, ['11', 0]),
 				'11': node('JoyCaption', { custom_prompt: 'Describe it in one sentence.', image: ['12', 0] }),
 				'12': PHOTO,
 			}),
@@ -497,7 +479,7 @@ describe('refuses', () => {
 			{
 				...sampled({ '11': node('KSampler', { positive: ['12', 0], latent_image: ['5', 0] }) }),
 				'10': held(FOX, 'Front (正面全身)'),
-				'12': node('CLIPTextEncode', { text: ['13', 0], clip: ['4', 1] }),
+				'12': encoded(['13', 0]),
 				'13': held(OWL, 'Back (背面全身)'),
 			},
 			'each of these can be the prompt: Front (正面全身) (node 10) · value, Back (背面全身) (node 13) · value',
@@ -505,7 +487,7 @@ describe('refuses', () => {
 		[
 			'an affix beside a text from a file',
 			sampled({
-				'10': node('StringConcatenate', { string_a: QUALITY, string_b: ['11', 0] }),
+				'10': joined(QUALITY, ['11', 0]),
 				'11': node('LoadPromptFile', { path: 'prompts.txt' }),
 			}),
 			'its text comes from LoadPromptFile (node 11)',
@@ -528,10 +510,7 @@ describe('refuses', () => {
 				'1': PHOTO,
 				'2': node('ImageUpscaleWithModel', { image: ['1', 0] }),
 				'3': node('SaveImage', { images: ['2', 0], filename_prefix: ['4', 0] }),
-				'4': node('StringConcatenate', {
-					string_a: 'pictures that were made for the shop',
-					string_b: 'large',
-				}),
+				'4': joined('pictures that were made for the shop', 'large'),
 				'5': node('Florence2Run', { text_input: FOX, image: ['1', 0] }),
 				'6': node('ShowText|pysssss', { text: ['5', 2] }),
 			},
@@ -553,8 +532,7 @@ describe('refuses', () => {
 	});
 
 	test('an advice for equals says how to choose', () => {
-		const joined = node('StringConcatenate', { string_a: FOX, string_b: OWL });
-		expect(withPromptText({}, 'a cat', define(sampled({ '10': joined })))).toMatchObject({
+		expect(withPromptText({}, 'a cat', define(sampled({ '10': joined(FOX, OWL) })))).toMatchObject({
 			failure: {
 				advice:
 					"Clear 'Prompt' and choose the input under 'Inputs to Change', or put \"prompt\" into the title of its node in the engine's editor and export again. Nothing was submitted for this item.",
@@ -642,7 +620,7 @@ test('ten times as many joined texts take about ten times the work', () => {
 		for (let at = 0; at < count; at++) {
 			nodes[`t${at}`] = held(`text ${at}`);
 			const before = at > 0 ? [`j${at - 1}`, 0] : '';
-			nodes[`j${at}`] = node('StringConcatenate', { string_a: before, string_b: [`t${at}`, 0] });
+			nodes[`j${at}`] = joined(before, [`t${at}`, 0]);
 		}
 		let reads = 0;
 		const counted = define(sampled(nodes, [`j${count - 1}`, 0])).nodes.map(({ inputs, ...rest }) => ({
