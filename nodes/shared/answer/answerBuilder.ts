@@ -1,6 +1,5 @@
 import { definedFields, isJsonObject, member, objectsIn, type Json, type JsonObject } from '../text/json';
 import { numberOf, textOrNumber } from '../text/textOf';
-import { CumulativeText } from './cumulativeText';
 import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoningText';
@@ -61,7 +60,6 @@ export class AnswerBuilder {
 	/** Kept, because a finish reason may be long, and chunks may follow it. */
 	hasFailed = false;
 	private readonly reasoning = new ReasoningCollector();
-	private readonly text = new CumulativeText();
 	private readonly splitter: ThinkSplitter;
 	readonly toolCalls: ToolCallJoiner;
 	/** The fields that every chunk repeats, such as the ID. */
@@ -114,7 +112,7 @@ export class AnswerBuilder {
 	/** Completes the tool calls, and returns the text that was held back: what may have become reasoning, or a refusal. */
 	end(): ContentParts {
 		if (this.toolCalls.complete()) this.whole = undefined;
-		const { content, reasoning } = this.splitter.push(this.text.end(), true);
+		const { content, reasoning } = this.splitter.end();
 		this.content += content;
 		return {
 			content: this.content ? content : this.refusal,
@@ -236,7 +234,7 @@ export class AnswerBuilder {
 			reasoning.add('parts', parts.reasoning),
 		];
 		if (reasoning.size > 0) this.splitter.hasReasoning();
-		const split = this.splitter.push(this.text.push(parts.content));
+		const split = this.splitter.push(parts.content);
 		news.push(reasoning.add('tags', split.reasoning));
 		this.textSize += parts.content.length + refused.length;
 		this.content += split.content;

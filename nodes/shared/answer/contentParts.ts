@@ -1,4 +1,4 @@
-import { isJsonObject, jsonText, type Json, type JsonObject } from '../text/json';
+import { isJsonObject, jsonText, type Json } from '../text/json';
 
 export interface ContentParts {
 	readonly content: string;
@@ -38,11 +38,7 @@ export function partsOf(value: Json | undefined): ContentParts {
 	if (typeof value === 'boolean') return { content: String(value), reasoning: '' };
 	const parts = isJsonObject(value) ? [value] : value;
 	if (!Array.isArray(parts)) return { content: textIn(value), reasoning: '' };
-	if (
-		!parts.every((part) => !isJsonObject(part) || isPart(part)) ||
-		parts.every((part) => typeof part === 'number')
-	)
-		return { content: parts.length > 0 ? (jsonText(value) ?? '') : '', reasoning: '' };
+	if (parts.length > 0 && !parts.every(isPart)) return { content: jsonText(value) ?? '', reasoning: '' };
 	let content = '';
 	let reasoning = '';
 	for (const part of parts) {
@@ -53,8 +49,9 @@ export function partsOf(value: Json | undefined): ContentParts {
 	return { content, reasoning };
 }
 
-/** Whether an object is a part of a message, and not JSON that was requested. */
-function isPart(json: JsonObject): boolean {
+/** Whether a value is a part of a message, and not JSON that was requested. */
+function isPart(json: Json): boolean {
+	if (!isJsonObject(json)) return typeof json === 'string';
 	const { type } = json;
 	if (typeof type === 'string') return MEDIA.test(type) || REASONING.test(type) || /text|refusal/.test(type);
 	const [key, ...others] = Object.keys(json);

@@ -156,22 +156,6 @@ export const STREAM_FORMS: readonly StreamForm[] = [
 		sse(say('It is '), say(6), say(0.5), say(' or '), say(true), chunk({ reasoning_content: 7 }), STOP, DONE),
 		answer('It is 60.5 or true', { reasoning: '7' }),
 	),
-	form(
-		'all text so far in each piece',
-		sse(
-			say('The'),
-			say('The quick'),
-			say('The quick brown fox'),
-			say('The quick brown fox', { finish: 'stop' }),
-			DONE,
-		),
-		answer('The quick brown fox'),
-	),
-	form(
-		'all text so far in each piece, with the reasoning in tags',
-		sse(say('<think>hm'), say('<think>hm</think>'), say('<think>hm</think>Hello'), STOP, DONE),
-		hello({ reasoning: 'hm' }),
-	),
 	form('pieces that begin alike', sse(say('1'), say('12'), say('12'), STOP, DONE), answer('11212')),
 	form('events without empty lines between them', sse(...HELLO, DONE).replaceAll('\n\n', '\n'), hello()),
 	form('finish reason together with content', sse(say('Hel'), say('lo', { finish: 'stop' }), DONE), hello()),
