@@ -84,6 +84,8 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 		answer.take({ data: ended.text, isWholeBody: true });
 		return failed(answerWithStatus(answer, ended.status, redact));
 	}
+	if (ended.kind === 'unclear' && isUnreadable(ended.code))
+		return failed(unreadable(ended.text, ended.code, redact));
 	if (ended.kind !== 'read') return classifyRefusal(ended);
 	if (ended.broken) answer.broken = whyBroken(ended.broken, redact);
 	pieces.add(answer.builder.end());
@@ -111,6 +113,7 @@ function outcomeOf(
 	if (answer.hasBegun) return failed(brokeOff(answer, broken?.code, redact));
 	if (error) return outcomeOfError(error, status);
 	if (broken?.isTimeout) return failed(late);
+	if (broken && isUnreadable(broken.code)) return failed(unreadable(broken.reason, broken.code, redact));
 	if (broken) return { kind: 'unclear', code: broken.code, text: broken.reason };
 	if (answer.hasChoices && answer.stray === undefined) return failed(noChoice(partOf(answer, redact)));
 	const { stray = '' } = answer;
@@ -120,6 +123,26 @@ function outcomeOf(
 	return failed(noContent(answer, status, redact));
 }
 
+const CHECK_BEFORE_ASKING =
+	'The question was not sent again, because it may have been processed and billed. Check the model, and the Base URL in the credential, before you run the node again.';
+
+/**
+ * Whether a code says that an answer came whose compression or HTTP header cannot be read: the next one would be billed
+ * and just as useless. What is not HTTP at all comes from no model.
+ */
+function isUnreadable(code: string): boolean {
+	return /^(Z_|ZSTD_|ERR__ERROR_|HPE_(?!INVALID_CONSTANT))/.test(code);
+}
+
+function unreadable(reason: string, networkCode: string, redact: Redact): Failure {
+	return {
+		kind: 'unclear',
+		message: `The platform sent an answer that cannot be read: ${quote(redact, reason)}`,
+		advice: CHECK_BEFORE_ASKING,
+		details: { networkCode },
+	};
+}
+
 function noContent({ stray = '' }: AnswerReader, status: number, redact: Redact): Failure {
 	const isText = !stray.slice(0, LOOKED_AT_CHARS).includes('\uFFFD');
 	const said = stray && isText ? `: ${quote(redact, strayWords(stray))}` : '';
@@ -127,8 +150,7 @@ function noContent({ stray = '' }: AnswerReader, status: number, redact: Redact)
 	return {
 		kind: 'unclear',
 		message: `The platform sent ${what} (HTTP ${status})${said}`,
-		advice:
-			'The question was not sent again, because it may have been processed and billed. Check the model, and the Base URL in the credential, before you run the node again.',
+		advice: CHECK_BEFORE_ASKING,
 		details: { httpStatus: status },
 	};
 }

@@ -1,4 +1,5 @@
-import { excerpt, isJsonObject, sentence } from '../text/json';
+import { excerpt, isJsonObject, objectsIn, sentence } from '../text/json';
+import { textOf } from '../text/textOf';
 import { isCutByLength } from './answerBody';
 import type { ChatAnswer } from './answerBuilder';
 
@@ -80,9 +81,22 @@ function oddEnd(answer: ChatAnswer, choice: ReasoningChoice): string {
 		return `The model said that it calls a tool ("${reason}"), but its answer contains no call. Ask again, or choose another model.`;
 	}
 	if (!isEmpty(answer)) return '';
+	if (hasMedia(answer)) {
+		return "The answer is an image or a sound instead of text. Turn 'Simplify' off to get it in `raw`, or choose another model.";
+	}
 	return reasoning
 		? `The model reasoned${although || ','} but gave no answer. Ask again, or ${remedy}.`
 		: 'The model gave an empty answer. Check the messages, or ask again.';
+}
+
+/** Whether a message has pictures or sounds, beside its content or as parts of it. */
+function hasMedia({ raw }: ChatAnswer): boolean {
+	return objectsIn(raw.choices).some(({ message }) => {
+		if (!isJsonObject(message)) return false;
+		const { content, images, audio } = message;
+		const parts = objectsIn(content).some(({ type }) => /image|audio|video/.test(textOf(type)));
+		return parts || objectsIn(images).length > 0 || isJsonObject(audio);
+	});
 }
 
 /** That a switch had no effect: the answer is as good as without it, but costs another amount. */

@@ -109,6 +109,18 @@ test('stops reading endless and endlessly nested bodies', async () => {
 	]);
 });
 
+test.each([
+	['compression', { 'content-encoding': 'gzip' }],
+	['header', { 'x-policy': 'a'.repeat(40_000) }],
+])('an answer whose %s cannot be read is billed, so it is not requested again', async (_name, headers) => {
+	chat.server.requests.length = 0;
+	chat.server.answer = (_body, response) => response.writeHead(200, headers).end('{"choices":[]}');
+	const run = await chat.ask({ ...QUESTION, limits: { retries: 2 } });
+	expect(run.error?.message).toMatch(/^The platform sent an answer that cannot be read: /);
+	expect(run.error?.description).toContain('The question was not sent again');
+	expect(chat.server.requests).toHaveLength(1);
+});
+
 test('an endless answer is ended after half an hour if no timeout is set', async () => {
 	// Both clocks are moved, whichever the node uses.
 	const elapsed = performance.now.bind(performance);

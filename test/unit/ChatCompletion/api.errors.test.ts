@@ -499,6 +499,16 @@ test('a switch without effect is a hint, and no hint advises what is already set
 	);
 });
 
+test.each<[string, JsonObject]>([
+	['pictures', { content: '', images: [{ type: 'image_url', image_url: { url: 'https://x/y.png' } }] }],
+	['a picture as its content', { content: [{ type: 'image_url', image_url: { url: 'https://x/y.png' } }] }],
+	['a sound', { content: null, audio: { id: 'a', data: 'AAAA' } }],
+])('an answer of %s is not called empty', async (_name, message) => {
+	const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'stop' }] });
+	const item = itemOf(valueOf((await askChat({ body: () => [body] })).result));
+	expect(item.ok && item.value.warning).toMatch(/^The answer is an image or a sound instead of text\./);
+});
+
 test('an answer that is one of several says so', async () => {
 	const choices = [0, 1].map((index) => ({ index, message: { content: `${index}` }, finish_reason: 'stop' }));
 	const body = () => [JSON.stringify({ choices })];
