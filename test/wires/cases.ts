@@ -21,6 +21,8 @@ export interface RealCase {
 	readonly answeredTwice: 'refused' | 'runs again' | 'nothing';
 	/** The interrupts of an agent that asks for two tools at once. */
 	readonly asksAtOnce: number;
+	/** Whether an interrupt that comes after another of the same run has an ID of its own. */
+	readonly namesEach?: boolean;
 }
 
 const WIRES = join(__dirname, '../../docs/wires');
@@ -71,6 +73,7 @@ export const REAL_CASES: readonly RealCase[] = [
 		approved: /^given \[.*"paid":7.*\]$/,
 		answeredTwice: 'refused',
 		asksAtOnce: 1,
+		namesEach: true,
 	},
 	{
 		name: 'ADK',

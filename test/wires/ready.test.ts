@@ -149,6 +149,17 @@ describe.each(REAL_CASES)('$name', (real) => {
 		expect(whole).toMatchObject({ answer: expect.stringMatching(/^given /) });
 	});
 
+	test('a second answer to one of two questions is not taken for the other', async () => {
+		if (real.namesEach !== true) return;
+		const [first] = await asked('pay twice');
+		const next = await resume(first);
+		expect(next).toHaveProperty('interrupt');
+		const twice = await resume(first);
+		expect(twice).toMatchObject({ error: 'The agent is no longer waiting for this interrupt' });
+		expect(mayHaveRun(twice)).toBe(false);
+		expect(await resume(next)).toMatchObject({ answer: expect.stringMatching(/^given /) });
+	});
+
 	test('an agent that fails may have run', async () => {
 		const failed = await ask('fail');
 		expect(failed).toMatchObject({ error: expect.stringContaining('the model broke') });
