@@ -23,6 +23,8 @@ export interface RealCase {
 	readonly asksAtOnce: number;
 	/** Whether an interrupt that comes after another of the same run has an ID of its own. */
 	readonly namesEach?: boolean;
+	/** The name of an application whose agents answer in turn, the second of them with "edited". */
+	readonly inTurn?: string;
 }
 
 const WIRES = join(__dirname, '../../docs/wires');
@@ -86,6 +88,7 @@ export const REAL_CASES: readonly RealCase[] = [
 		approved: /^given \[.*"approved":true.*\]$/,
 		answeredTwice: 'runs again',
 		asksAtOnce: 2,
+		inTurn: 'in-turn',
 	},
 ];
 

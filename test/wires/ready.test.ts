@@ -94,6 +94,13 @@ describe.each(REAL_CASES)('$name', (real) => {
 		expect(server.ran).toEqual(['say 1', 'say 2', 'say 3']);
 	});
 
+	test.each([true, false])('the last of agents that answer in turn, with Stream %s', async (stream) => {
+		if (real.inTurn === undefined) return;
+		account = { ...account, description: account.description!.replaceAll('mine-1', real.inTurn) };
+		expect(await ask('draft', 'k', { stream })).toMatchObject({ answer: 'edited' });
+		expect(server.ran).toEqual(['draft']);
+	});
+
 	test('two keys have sessions of their own', async () => {
 		const answers = [];
 		for (const say of ['one', 'two'])
