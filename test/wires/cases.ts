@@ -21,6 +21,10 @@ export interface RealCase {
 	readonly answeredTwice: 'refused' | 'runs again' | 'nothing';
 	/** The interrupts of an agent that asks for two tools at once. */
 	readonly asksAtOnce: number;
+	/** Whether an interrupt that comes after another of the same run has an ID of its own. */
+	readonly namesEach?: boolean;
+	/** The name of an application whose agents answer in turn, the second of them with "edited". */
+	readonly inTurn?: string;
 }
 
 const WIRES = join(__dirname, '../../docs/wires');
@@ -71,6 +75,7 @@ export const REAL_CASES: readonly RealCase[] = [
 		approved: /^given \[.*"paid":7.*\]$/,
 		answeredTwice: 'refused',
 		asksAtOnce: 1,
+		namesEach: true,
 	},
 	{
 		name: 'ADK',
@@ -83,6 +88,7 @@ export const REAL_CASES: readonly RealCase[] = [
 		approved: /^given \[.*"approved":true.*\]$/,
 		answeredTwice: 'runs again',
 		asksAtOnce: 2,
+		inTurn: 'in-turn',
 	},
 ];
 

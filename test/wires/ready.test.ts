@@ -94,6 +94,13 @@ describe.each(REAL_CASES)('$name', (real) => {
 		expect(server.ran).toEqual(['say 1', 'say 2', 'say 3']);
 	});
 
+	test.each([true, false])('the last of agents that answer in turn, with Stream %s', async (stream) => {
+		if (real.inTurn === undefined) return;
+		account = { ...account, description: account.description!.replaceAll('mine-1', real.inTurn) };
+		expect(await ask('draft', 'k', { stream })).toMatchObject({ answer: 'edited' });
+		expect(server.ran).toEqual(['draft']);
+	});
+
 	test('two keys have sessions of their own', async () => {
 		const answers = [];
 		for (const say of ['one', 'two'])
@@ -147,6 +154,17 @@ describe.each(REAL_CASES)('$name', (real) => {
 		const last = answers.at(-1);
 		const whole = last?.interrupt === undefined ? last : await resume(last);
 		expect(whole).toMatchObject({ answer: expect.stringMatching(/^given /) });
+	});
+
+	test('a second answer to one of two questions is not taken for the other', async () => {
+		if (real.namesEach !== true) return;
+		const [first] = await asked('pay twice');
+		const next = await resume(first);
+		expect(next).toHaveProperty('interrupt');
+		const twice = await resume(first);
+		expect(twice).toMatchObject({ error: 'The agent is no longer waiting for this interrupt' });
+		expect(mayHaveRun(twice)).toBe(false);
+		expect(await resume(next)).toMatchObject({ answer: expect.stringMatching(/^given /) });
 	});
 
 	test('an agent that fails may have run', async () => {

@@ -66,7 +66,7 @@ function textsIn(headers: IDataObject = {}): Record<string, string> {
 function judgeTest({ status }: Reply, { baseUrl }: AgentAccount): string | undefined {
 	if (status < 300) return undefined;
 	if (status !== 404 && status !== 405) return withoutEnvelope(status, baseUrl);
-	return `There is nothing at the path of "request.test" (HTTP ${status}). Set "request.test" to a path that answers GET requests, or remove the entry. ${adviceOnPath(baseUrl)}`;
+	return `There is nothing at the path of "request.test" (HTTP ${status}). Check the names in it, or set "request.test" to a path that answers GET requests, or remove the entry. ${adviceOnPath(baseUrl)}`;
 }
 
 /** Why an answer does not prove that the token is accepted; `undefined` if it does. */

@@ -1,5 +1,6 @@
 // ADK's API server with an agent whose model is `script.mjs`.
-import { BaseLlm, LlmAgent, LongRunningFunctionTool } from '@google/adk';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BaseLlm, LlmAgent, LongRunningFunctionTool, SequentialAgent } from '@google/adk';
 import { AdkApiServer } from '@google/adk-devtools';
 import express from 'express';
 import { z } from 'zod';
@@ -33,6 +34,26 @@ class ScriptLlm extends BaseLlm {
 	}
 }
 
+/** Takes longer than the node waits for what may follow an answer. */
+const EDITING_MS = 4_000;
+
+class EditorLlm extends ScriptLlm {
+	async *generateContentAsync(_request, isStreamed) {
+		await sleep(EDITING_MS);
+		for (const text of isStreamed ? ['edi', 'ted'] : [])
+			yield { content: { role: 'model', parts: [{ text }] }, partial: true };
+		yield { content: { role: 'model', parts: [{ text: 'edited' }] }, usageMetadata };
+	}
+}
+
+const inTurn = new SequentialAgent({
+	name: 'in_turn',
+	subAgents: [
+		new LlmAgent({ name: 'drafter', model: new ScriptLlm({ model: 'script' }) }),
+		new LlmAgent({ name: 'editor', model: new EditorLlm({ model: 'script' }) }),
+	],
+});
+
 const agent = new LlmAgent({
 	name: 'helper',
 	model: new ScriptLlm({ model: 'script' }),
@@ -46,12 +67,19 @@ const agent = new LlmAgent({
 		}),
 	],
 });
-const file = { load: async () => agent, loadAgent: async () => agent, dispose: async () => {} };
+const fileOf = (loaded) => ({
+	load: async () => loaded,
+	loadAgent: async () => loaded,
+	dispose: async () => {},
+});
 const agentLoader = {
 	listAgents: async () => ['mine-1'],
 	listApps: async () => [],
 	listLoadFailures: async () => [],
-	getAgentFile: async () => ({ ...file, [Symbol.asyncDispose]: file.dispose }),
+	getAgentFile: async (name) => {
+		const file = fileOf(name === 'in-turn' ? inTurn : agent);
+		return { ...file, [Symbol.asyncDispose]: file.dispose };
+	},
 	disposeAll: async () => {},
 };
 const port = Number(process.env.PORT) || 0;

@@ -38,7 +38,8 @@ describe('a ready description reads', () => {
 
 	test('only what becomes a message of the state of LangGraph, in any form', () => {
 		const classified = [piece('CATEGORY 3'), event({ triage: { topic: 'CATEGORY 3' } }, 'updates')];
-		for (const message of [said('Hello'), { role: 'assistant', content: 'Hello' }])
+		const forms = [{ role: 'assistant' }, { role: 'ai' }, { type: 'AIMessageChunk' }];
+		for (const message of [said('Hello'), ...forms.map((form) => ({ ...form, content: 'Hello' }))])
 			expect(read(langgraph, [...classified, update(message)])).toMatchObject({ value: { answer: 'Hello' } });
 		const alone = event({ model: { messages: said('Hello') } }, 'updates');
 		expect(read(langgraph, [alone])).toMatchObject({ value: { answer: 'Hello' } });
