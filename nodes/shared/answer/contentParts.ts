@@ -25,7 +25,7 @@ export function textIn(value: Json | undefined): string {
 }
 
 /** Splits a message's `content`, which is text (§4.5) or, on some servers, parts, into content and reasoning. */
-export function partsOf(value: Json | undefined): ContentParts {
+export function contentPartsOf(value: Json | undefined): ContentParts {
 	const parts = isJsonObject(value) ? [value] : value;
 	if (!Array.isArray(parts)) return { content: textIn(value), reasoning: '' };
 	let content = '';
