@@ -3,7 +3,7 @@ import { meeting, type RowCondition, type RowWork, type TableRow } from './table
 
 /*
  * All Data Tables of an n8n instance share one size limit, and a full table stops runs, so rows of every table can
- * expire. n8n's own column `updatedAt` shows which rows are in use, because heartbeats update it.
+ * expire. n8n's own column `updatedAt` shows which rows are in use: whatever renews a row adds or changes one.
  */
 
 /** The conditions that make a row count as expired if it meets all of them. */
