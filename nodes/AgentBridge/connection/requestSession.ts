@@ -9,7 +9,7 @@ const MAX_FUTILE = 10;
 /** The pause after which a platform that has accepted a connection before is asked once more for another. */
 const RECONNECT_MS = 1_000;
 /** How long a test in the editor listens for frames that come after a reply. */
-const LATE_MS = 1_000;
+const LISTEN_AFTER_REPLY_MS = 1_000;
 /** How long the platform may take to answer a close, which it does once it has received everything sent before. */
 const CLOSE_CONFIRM_MS = 15_000;
 /** How long after the token a platform may refuse the connection by closing it, before this side closes. */
@@ -108,7 +108,7 @@ export class RequestSession {
 	async close(isTest = false): Promise<void> {
 		const { clock, peer } = this.bridge;
 		if (isTest && this.link?.question) {
-			await clock.sleep(LATE_MS, AbortSignal.any([this.link.socket.over, this.signal]));
+			await clock.sleep(LISTEN_AFTER_REPLY_MS, AbortSignal.any([this.link.socket.over, this.signal]));
 		}
 		const hasSent = this.sentOver.size > 0;
 		if (this.link && hasSent) {

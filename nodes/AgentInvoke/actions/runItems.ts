@@ -40,7 +40,7 @@ export async function takeTurns(
 	}
 	// A message that is only previewed must not hold up those after it in the queue.
 	for (const itemIndex of previewed.keys()) run.queued[itemIndex]?.slot?.leave();
-	// In strict order, a turn reads its session only after it has taken the row of its key.
+	// In strict order, a turn reads its session only with the claim on its key.
 	const isStrict = run.options.turnOrder === 'strict';
 	const loaded = await loadSessions(run, isStrict ? previewed.values() : read);
 	if (!loaded.ok) return failRun(context, loaded.failure);

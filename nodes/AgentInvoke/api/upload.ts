@@ -28,8 +28,8 @@ export interface CallConnection {
 	readonly redact: Redact;
 }
 
-const UPLOAD_TIMEOUT_MS = 120_000;
-const UPLOAD_TRIES = 4;
+const MEDIA_TIMEOUT_MS = 120_000;
+const MEDIA_TRIES = 4;
 
 /**
  * Uploads a file (§4.8), so that an Invoke call can refer to it by its URL, or by its ID if the deployment uses IDs.
@@ -52,7 +52,7 @@ export async function uploadMedia(
 	// Uploading a file twice does no harm, because only one of the URLs is used.
 	const repeatability = 'read';
 	const { outcome, tries } = await connection.retry.run(
-		{ repeatability, lane: 'work', tries: UPLOAD_TRIES, endByMs },
+		{ repeatability, lane: 'work', tries: MEDIA_TRIES, endByMs },
 		async () => await uploadOnce(connection, media, endByMs, facts),
 	);
 	return outcome.kind === 'answered'
@@ -67,7 +67,7 @@ async function uploadOnce(
 	facts: RefusalFacts,
 ): Promise<Outcome<Result<UploadedMedia>>> {
 	const url = `${account.baseUrl}${account.mediaUploadPath}`;
-	const timeoutMs = Math.min(UPLOAD_TIMEOUT_MS, Math.max(0, endByMs - clock.now()));
+	const timeoutMs = Math.min(MEDIA_TIMEOUT_MS, Math.max(0, endByMs - clock.now()));
 	const form = new FormData();
 	form.append(account.wire.upload.part, media);
 	const call = { sessionId: '', stream: false, uuid: '' };

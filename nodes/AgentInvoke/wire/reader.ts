@@ -6,6 +6,7 @@ import {
 	type Json,
 	type JsonObject,
 } from '../../shared/text/json';
+import { MOST_ANSWER_CHARS } from '../../shared/answer/answerReader';
 import { isKeepAlive, strayWords } from '../../shared/answer/strayEvent';
 import type { StreamEvent } from '../../shared/http/sse';
 import { redactJson } from '../../shared/text/redact';
@@ -38,8 +39,6 @@ const MOST_NAMES = 20;
 const MOST_STEPS = 1_000;
 const MOST_STEP_CHARS = 1_000_000;
 const MOST_INTERRUPTS = 100;
-/** The longest text of an answer; a single event has the same limit, and so have all events of kept interrupts. */
-const MOST_CHARS = 32 * 1024 * 1024;
 
 /** Reads an answer event by event. Its fields are everything known about the answer so far. */
 export class WireReader {
@@ -254,8 +253,8 @@ export class WireReader {
 		const isDraft = this.draft !== 'none';
 		if (isDraft) this.parts.clear();
 		const before = isDraft ? '' : this.text;
-		if (before.length + delta.length > MOST_CHARS) {
-			this.giveUp(`${MOST_CHARS} characters`);
+		if (before.length + delta.length > MOST_ANSWER_CHARS) {
+			this.giveUp(`${MOST_ANSWER_CHARS} characters`);
 			return;
 		}
 		if (this.endedBy !== '') this.gap = `more text came after "${this.endedBy}" had ended the answer`;
@@ -356,7 +355,7 @@ export class WireReader {
 		this.waiting = waiting;
 		if (waiting.length > MOST_INTERRUPTS) this.giveUp(`${MOST_INTERRUPTS} interrupts`);
 		const keptChars = waiting.reduce((sum, one) => sum + one.chars, 0);
-		if (keptChars > MOST_CHARS) this.giveUp(`${MOST_CHARS} characters of interrupts`);
+		if (keptChars > MOST_ANSWER_CHARS) this.giveUp(`${MOST_ANSWER_CHARS} characters of interrupts`);
 	}
 
 	private addKeys(json: Json): void {

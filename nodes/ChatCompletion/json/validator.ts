@@ -50,7 +50,7 @@ const IN_PLACE = 'allOf anyOf oneOf not if then else dependencies dependentSchem
 const NEEDLESS_ESCAPE = /(\[(?:\\.|[^\]\\])*\]|\\[\w^$\\.*+?()[\]{}|/])|\\(?=.)/gsu;
 
 /** Each schema that is applied to a value is a step, and so are 100 comparisons and 1,000 steps of a pattern. */
-const MOST_STEPS = 300_000;
+const MOST_CHECKS = 300_000;
 
 /** How many problems a message lists; the rest are counted. */
 const PROBLEMS_SHOWN = 3;
@@ -102,7 +102,7 @@ export class SchemaChecker {
 
 	private count(steps: number): true {
 		this.steps += steps;
-		if (this.steps > MOST_STEPS) throw new RangeError(TOO_MUCH);
+		if (this.steps > MOST_CHECKS) throw new RangeError(TOO_MUCH);
 		return true;
 	}
 

@@ -1,6 +1,6 @@
 import type { DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import type { Json } from '../../shared/text/json';
-import { graphOf, holderOf, isNumber, NUMBER_NAMES, originOf, takesSeed, type GraphInput } from './links';
+import { graphOf, holderOf, isNumber, NUMBER_NAMES, linkedOutput, takesSeed, type GraphInput } from './links';
 import { isEditorState, isOtherLink, isSeedName, isSettingName, isText } from './names';
 
 /** A seed that cannot be set. */
@@ -60,7 +60,7 @@ type Uses = ReadonlyMap<string, readonly Use[]>;
 function usesIn({ nodes }: WorkflowDefinition): Uses {
 	const uses = nodes.flatMap((node) =>
 		node.inputs.flatMap((input) => {
-			const origin = originOf(input);
+			const origin = linkedOutput(input);
 			return origin ? [{ node, input, output: origin.output, usedId: origin.nodeId }] : [];
 		}),
 	);

@@ -20,12 +20,15 @@ export function graphOf(definition: WorkflowDefinition): Graph {
 
 /** The node that a linked input gets its value from; `undefined` if it has no link, or the export lacks the node. */
 export function sourceOf(graph: Graph, input: DefinitionInput): DefinitionNode | undefined {
-	const from = originOf(input)?.nodeId;
+	const from = linkedOutput(input)?.nodeId;
 	return from === undefined ? undefined : graph.get(from);
 }
 
 /** The node and the output that a link names; `undefined` for a value. */
-export function originOf({ isLink, value }: DefinitionInput): { nodeId: string; output: Json } | undefined {
+export function linkedOutput({
+	isLink,
+	value,
+}: DefinitionInput): { nodeId: string; output: Json } | undefined {
 	const [from, output = 0] = isLink && Array.isArray(value) ? value : [];
 	return typeof from === 'string' || typeof from === 'number' ? { nodeId: String(from), output } : undefined;
 }

@@ -1,6 +1,6 @@
 import { definedFields, isJsonObject, member, objectsIn, type Json, type JsonObject } from '../text/json';
 import { numberOf, textOrNumber } from '../text/textOf';
-import { NO_PARTS, partsOf, textIn, type ContentParts } from './contentParts';
+import { NO_PARTS, contentPartsOf, textIn, type ContentParts } from './contentParts';
 import { FieldMerger, joinTexts, takeLargest, takeLatest } from './mergeFields';
 import { ReasoningCollector } from './reasoningText';
 import { splitAtLoneClosing, ThinkSplitter, type MayThink } from './thinkTags';
@@ -224,7 +224,7 @@ export class AnswerBuilder {
 	}
 
 	private addMessage(message: JsonObject): ContentParts {
-		const parts = partsOf(message.content);
+		const parts = contentPartsOf(message.content);
 		const refused = textIn(message.refusal);
 		const { reasoning } = this;
 		const news = [

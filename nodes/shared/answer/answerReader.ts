@@ -16,10 +16,10 @@ interface Addition extends ContentParts {
 }
 
 const CLOSED: Addition = { ...NO_PARTS, meaning: 'closed' };
-const TOO_MANY = 429;
+export const TOO_MANY = 429;
 
 /** The most characters of an answer; one event has the same limit, and fields that are only passed on twice that. */
-const MOST_CHARS = 32 * 1024 * 1024;
+export const MOST_ANSWER_CHARS = 32 * 1024 * 1024;
 
 /** Reads the events of one answer (§4.5), streamed or whole, and decides whether it is complete. */
 export class AnswerReader {
@@ -148,9 +148,9 @@ export class AnswerReader {
 
 	/** `chars` counts JSON syntax, too, but even so, no whole body that is read exceeds the limit. */
 	private refuseExcess(chars: number): void {
-		if (chars <= MOST_CHARS) return;
+		if (chars <= MOST_ANSWER_CHARS) return;
 		this.isDoubtful = true;
-		throw new BodyEnded('ERR_TOO_LARGE', `it contains more than ${MOST_CHARS} characters`);
+		throw new BodyEnded('ERR_TOO_LARGE', `it contains more than ${MOST_ANSWER_CHARS} characters`);
 	}
 }
 

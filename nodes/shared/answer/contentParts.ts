@@ -34,11 +34,11 @@ const REASONING = /think|reason/;
  * Splits a message's `content`, which is text (§4.5) or, on some servers, parts, into content and reasoning. Requested
  * JSON, which some servers parse, becomes text again.
  */
-export function partsOf(value: Json | undefined): ContentParts {
+export function contentPartsOf(value: Json | undefined): ContentParts {
 	if (typeof value === 'boolean') return { content: String(value), reasoning: '' };
 	const parts = isJsonObject(value) ? [value] : value;
 	if (!Array.isArray(parts)) return { content: textIn(value), reasoning: '' };
-	if (parts.length > 0 && !parts.every(isPart)) return { content: jsonText(value) ?? '', reasoning: '' };
+	if (parts.length > 0 && !parts.some(isPart)) return { content: jsonText(value) ?? '', reasoning: '' };
 	let content = '';
 	let reasoning = '';
 	for (const part of parts) {

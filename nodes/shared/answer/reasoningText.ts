@@ -37,11 +37,11 @@ export class ReasoningCollector {
 }
 
 /** A text is searched in full if that takes at most this many comparisons of characters. */
-const MOST_STEPS = 1_000_000_000;
+const MOST_COMPARISONS = 1_000_000_000;
 
 /** Whether a text contains another one; of long texts, whether it starts or ends with it, which takes linear time. */
 function contains(text: string, part: string): boolean {
-	if (text.length * part.length <= MOST_STEPS) return text.includes(part);
+	if (text.length * part.length <= MOST_COMPARISONS) return text.includes(part);
 	return text.startsWith(part) || text.endsWith(part);
 }
 

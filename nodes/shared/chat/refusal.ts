@@ -4,11 +4,11 @@ import { classify } from '../platform/envelope';
 import { isJsonObject, parseJson, type Json } from '../text/json';
 import { answerIn, errorIn } from '../answer/answerBody';
 import { AnswerBuilder } from '../answer/answerBuilder';
+import { TOO_MANY } from '../answer/answerReader';
 
 /** The status with which a server says that it has read the question, but does not accept a part of it. */
 const UNPROCESSABLE = 422;
 const PAYMENT_REQUIRED = 402;
-export const TOO_MANY = 429;
 
 /** Codes that servers send with HTTP 429 for an account without credit, for which waiting does not help. */
 const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([

@@ -19,7 +19,7 @@ export const DEAD_MS = 90_000;
 /** A holder sends only if its last confirmed row was asked for more recently than this. */
 const FRESH_MS = 30_000;
 /** A claim that is confirmed later than this after the time before is lost: it may have been taken over in between. */
-const LATE_MS = 60_000;
+const LATE_CONFIRMATION_MS = 60_000;
 /** How long outcomes and removals wait for the holder's earlier writes, so as not to be overtaken by them. */
 const LONGEST_WRITE_MS = 60_000;
 /** A pause between two reads counts as at most this: during an outage, a holder cannot write either. */
@@ -77,7 +77,7 @@ export class Claim {
 	/** @param sinceMs measures the time since a row was asked for that is now in the table */
 	confirm(sinceMs: () => number): void {
 		const { sinceConfirmedMs } = this;
-		if (sinceConfirmedMs && sinceConfirmedMs() > LATE_MS) this.isLost = true;
+		if (sinceConfirmedMs && sinceConfirmedMs() > LATE_CONFIRMATION_MS) this.isLost = true;
 		if (!sinceConfirmedMs || sinceMs() < sinceConfirmedMs()) this.sinceConfirmedMs = sinceMs;
 	}
 

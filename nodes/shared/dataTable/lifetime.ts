@@ -3,7 +3,7 @@ import { meeting, type RowCondition, type RowWork, type TableRow } from './table
 
 /*
  * All Data Tables of an n8n instance share one size limit, and a full table stops runs, so rows of every table can
- * expire. n8n's own column `updatedAt` shows which rows are in use, because heartbeats update it.
+ * expire. n8n's own column `updatedAt` shows which rows are in use: whatever renews a row adds or changes one.
  */
 
 /** The conditions that make a row count as expired if it meets all of them. */
@@ -12,7 +12,7 @@ export type Lifetime = (nowMs: number) => readonly RowCondition[];
 /** How far two clocks may differ: each may be set wrongly by an hour. */
 export const CLOCKS_APART_MS = 2 * 60 * 60_000;
 /** The shortest lifetime, longer than any wait for a task or an agent, so that work under way is always kept. */
-const SHORTEST_LIFE_MS = 8 * 24 * 60 * 60_000;
+const SHORTEST_ROW_LIFE_MS = 8 * 24 * 60 * 60_000;
 
 /** Few rows are removed at a time, because n8n reads and returns what it removes. */
 const ROWS_PER_LOT = 500;
@@ -32,7 +32,7 @@ export function recordLifetime(workflowId: string, lifeMs: number): Lifetime | u
 	if (lifeMs <= 0) return undefined;
 	return (nowMs) => [
 		{ column: 'workflowId', condition: 'eq', value: workflowId },
-		untouchedSince(nowMs - Math.max(lifeMs, SHORTEST_LIFE_MS)),
+		untouchedSince(nowMs - Math.max(lifeMs, SHORTEST_ROW_LIFE_MS)),
 	];
 }
 

@@ -80,7 +80,7 @@ const CLAIMS_TOGETHER_MS = 80;
 /** How often a queued claim checks whether to stop waiting. */
 const STOP_CHECK_MS = 1_000;
 /** The shortest lifetime of entries, so that they outlive the claims of other runs, whatever lifetime was entered. */
-const SHORTEST_LIFE_MS = 10 * 60_000;
+const SHORTEST_KEY_LIFE_MS = 10 * 60_000;
 
 interface Wanted extends LedgerEntry {
 	readonly entryKey: string;
@@ -255,7 +255,7 @@ export class TableLedger {
 			workflowId,
 			executionId,
 			atMs,
-			expiresAtMs: ttlMs > 0 ? atMs + Math.max(ttlMs, SHORTEST_LIFE_MS) : NEVER_MS,
+			expiresAtMs: ttlMs > 0 ? atMs + Math.max(ttlMs, SHORTEST_KEY_LIFE_MS) : NEVER_MS,
 		};
 	}
 

@@ -8,14 +8,15 @@ export type Expression = (from: Json) => Json | undefined;
 
 /** The names of inherited properties, which the library would read. */
 const INHERITED: ReadonlySet<unknown> = new Set(Object.getOwnPropertyNames(Object.prototype));
-const MOST_CHARS = 2_000;
+const MOST_EXPRESSION_CHARS = 2_000;
 /** Where `pathsIn` stops: at this many levels, and below a path of this many characters. */
 const MOST_PATH_LEVELS = 6;
 export const MOST_PATH_CHARS = 60;
 
 /** @returns the expression, or why it cannot be used, as a clause */
 export function compileExpression(text: string): Result<Expression, string> {
-	if (text.length > MOST_CHARS) return fail(`it is longer than ${MOST_CHARS} characters`);
+	if (text.length > MOST_EXPRESSION_CHARS)
+		return fail(`it is longer than ${MOST_EXPRESSION_CHARS} characters`);
 	if (text.includes('\\')) return fail('it contains a backslash');
 	// The library compiles it, and fails with each value.
 	if (/\.\s*$/.test(text)) return fail('it ends with a dot');

@@ -51,7 +51,7 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 	});
 }
 
-/** A credential that was saved before the field existed gets the default; an empty field means no terms. */
+/** A credential that was made without the field, by n8n's API, gets the default; an empty field means no terms. */
 function readTerms(field: unknown): string[] {
 	const text = field === undefined ? DEFAULT_BUSY_CODES : textOf(field);
 	const terms = text.split(/[,，\n]/).map((term) => term.trim().toLowerCase());
