@@ -337,19 +337,6 @@ describe('runTasks: failures', () => {
 		expect(outcomes[1]?.taskId).toBe('t-2');
 	});
 
-	it.each([
-		[true, 2],
-		[false, 3],
-	])('counts a stalled task as a failure: %s', async (lateIsFailure, submits) => {
-		const { clock, platform, run } = scene();
-		platform.courseOf = (number) => (number <= 1 ? () => ({ status: 2, progress_num: 1 }) : course(100_000));
-		const outcomes = await clock.run(
-			run(submitJobs(3), { maxInFlight: 2, maxFailures: 1, lateIsFailure, noProgressMs: MINUTE }),
-		);
-		expect(kinds(outcomes)[0]).toBe('stalled');
-		expect(platform.submits).toHaveLength(submits);
-	});
-
 	it('keeps the ID of a task and the results of other items if the node itself fails', async () => {
 		const made = scene();
 		made.platform.filesOf = FILES;
@@ -490,13 +477,6 @@ describe('runTasks: files', () => {
 		expect(downloads.map(({ fileName }) => fileName)).toEqual(['a.png', 'b.png']);
 	});
 
-	it('downloads nothing if no files are wanted', async () => {
-		const { clock, platform, run, downloads } = scene();
-		platform.filesOf = FILES;
-		await clock.run(run([submitJob(0, { delivery: LINKS_ONLY })]));
-		expect(downloads).toEqual([]);
-	});
-
 	it.each([
 		['that another execution saw succeed', true, 10_000],
 		['that may still be under way', false, 5 * MINUTE],
@@ -616,17 +596,6 @@ describe('runTasks: files', () => {
 			},
 		]);
 		expect(made.downloads).toHaveLength(2 + 3);
-	});
-
-	it('downloads with the third fresh link if the platform repeats old ones for a while', async () => {
-		const made = scene();
-		const { clock, platform, run, downloads } = made;
-		let answers = 0;
-		platform.filesOf = (taskId) => ({ final_files: [`https://h/${taskId}/a.png?sig=${++answers}`] });
-		made.downloadFails = () => (downloads.length <= 3 ? GONE : undefined);
-		const outcomes = await clock.run(run(submitJobs(1)));
-		expect(kinds(outcomes)).toEqual(['done']);
-		expect(new Set(downloads.map(({ url }) => url)).size).toBe(4);
 	});
 
 	it('requests fresh links for many tasks in one call', async () => {
