@@ -329,8 +329,10 @@ describe('a run that stops at its first failure', () => {
 		);
 		expect(advice).toMatch(/^Nothing was sent\. To send the first 2, .* Or run it again from 2030-01-02 on/);
 		// A whole day is not enough for four.
-		const four = [due(0), due(1), due(2), due(3)];
-		expect(failureOf(await opened(four, { most: 3 })).advice).toMatch(/under 'Cost and Speed'\.$/);
+		const four = [due(0), due(1), due(2), due(3, key('ben'))];
+		const ofNode = failureOf(await opened(four, { per: 'node', most: 3 }));
+		expect(ofNode.message).toBe("This run has 4 turns, but 'Limit per Day' (3) leaves only 2 for today");
+		expect(ofNode.advice).toMatch(/under 'Cost and Speed'\.$/);
 	});
 
 	test.each<[string, Partial<BudgetLimit>, OwnedTurn[]]>([

@@ -256,6 +256,24 @@ test('an unknown session is renewed once and its later turns continue in the new
 	expect(kinds(await take([resume], { renewExpired: true }))).toEqual(['refused']);
 });
 
+test('a second try sends only what was not answered and cannot have run', async () => {
+	agent.failure = (said) =>
+		said === 'm1'
+			? { kind: 'refused' }
+			: said === 'm2'
+				? { kind: 'unclear', mayHaveRun: true }
+				: said === 'm3'
+					? { kind: 'agentFailed', mayHaveRun: true }
+					: undefined;
+	const turns = [0, 1, 2, 3].map((i) => turn(i, NEW));
+	await take(turns);
+	agent.failure = () => undefined;
+	agent.calls.length = 0;
+	expect(kinds(await take(turns))).toEqual(['new', 'new', 'unclear', 'unclear']);
+	expect(agent.calls.map(({ said }) => said)).toEqual(['m1']);
+	expect(kinds(await take(turns, { sendAgain: true }))).toEqual(['new', 'new', 'new', 'new']);
+});
+
 test('the raw answer is remembered only if the item shows it', async () => {
 	await take([turn(0, NEW), turn(1, NEW, { simplify: false })]);
 	const again = await take([turn(0, NEW), turn(1, NEW, { simplify: false })]);

@@ -337,6 +337,19 @@ describe('runTasks: failures', () => {
 		expect(outcomes[1]?.taskId).toBe('t-2');
 	});
 
+	it.each([
+		[true, 2],
+		[false, 3],
+	])('counts a stalled task as a failure: %s', async (lateIsFailure, submits) => {
+		const { clock, platform, run } = scene();
+		platform.courseOf = (number) => (number <= 1 ? () => ({ status: 2, progress_num: 1 }) : course(100_000));
+		const outcomes = await clock.run(
+			run(submitJobs(3), { maxInFlight: 2, maxFailures: 1, lateIsFailure, noProgressMs: MINUTE }),
+		);
+		expect(kinds(outcomes)[0]).toBe('stalled');
+		expect(platform.submits).toHaveLength(submits);
+	});
+
 	it('keeps the ID of a task and the results of other items if the node itself fails', async () => {
 		const made = scene();
 		made.platform.filesOf = FILES;
