@@ -358,13 +358,6 @@ test('a frame after the reply belongs to no request', async () => {
 	expect(outcome).toMatchObject({ ok: true, value: { collected: [] } });
 });
 
-test('after a token is refused during a send, the next frame opens no connection', async () => {
-	const { session, sockets, open } = await sentOne();
-	open.end(4401);
-	expect(await session.send('two', 1)).toMatchObject({ ok: false, failure: { kind: 'credential' } });
-	expect(sockets).toHaveLength(1);
-});
-
 test.each([1008, 4401, 4403])(
 	'a frame sent over an accepted connection may have been processed, although code %d refuses the account',
 	async (code) => {

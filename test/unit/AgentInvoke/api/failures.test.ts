@@ -193,10 +193,7 @@ test.each(['read', 'write'] as const)(
 
 test('JSON of another server that gives no reason is not said to lack a field of the workflow API', () => {
 	const reply = { kind: 'reply', status: 500, headers: {}, text: '{"trace":7}' } as const;
-	const reader = new WireReader(USUAL, (text) => text);
-	reader.read({ data: reply.text, isWholeBody: true });
-	const failure = concludeRefusal(reader, { status: 500, headers: {}, broken: '', sessionId: '' });
-	expect(failure && ofForeign(reply, failure)).toMatchObject({
+	expect(ofForeign(reply, foreign(reply.status, reply.text))).toMatchObject({
 		kind: 'unclear',
 		text: 'no reason was given',
 	});

@@ -64,23 +64,6 @@ test('writes a new session within a second, or before a flush ends', async () =>
 	expect(clock.sleepers).toBe(0);
 });
 
-test('writes a first turn at once', async () => {
-	await remember('k', 's1');
-	expect(table.calls).toEqual(['read', 'insertThenRead']);
-	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
-});
-
-test('notes the use of a long turn when it is over', async () => {
-	const store = await loaded(['k']);
-	store.opened('k', 's1');
-	await clock.advance(HOUR);
-	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
-	store.used('k', store.find('k'));
-	await clock.run(store.flush());
-	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
-	expect(table.calls).toEqual(['read', 'insertThenRead', 'swap']);
-});
-
 test.each([
 	{ agoMs: 299_000, writes: [] },
 	{ agoMs: 301_000, writes: ['swap'] },
@@ -187,14 +170,6 @@ test('in strict order, a session that was written during a turn stays if the tur
 	await clock.run(store.release('k'));
 	expect(table.all()).toMatchObject([{ sessionId: 's1' }]);
 	await clock.run(store.flush());
-});
-
-test('a renewed session replaces the old one', async () => {
-	await remember('k', 's1');
-	const store = await loaded(['k']);
-	store.opened('k', 's2');
-	await clock.run(store.flush());
-	expect(table.all()).toMatchObject([{ sessionId: 's2' }]);
 });
 
 test('one run renews a session, even if the run that opened it had not written it yet', async () => {

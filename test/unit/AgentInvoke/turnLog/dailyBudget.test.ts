@@ -12,7 +12,7 @@ import { explainTableFailure } from '../../../../nodes/shared/dataTable/failures
 import { sha256 } from '../../../../nodes/shared/text/sha256';
 import { MemoryTable } from '../../shared/memoryTable';
 import { TestClock } from '../../testClock';
-import { answer, callsMade, endedTurn, failure } from './turnRecords';
+import { answer, endedTurn, failure } from './turnRecords';
 import { failureOf } from '../../results';
 
 let clock: TestClock;
@@ -118,17 +118,6 @@ test('counting takes one read, and one row before the first turn, however many i
 		Array.from({ length: 200 }, (_, i) => due(i, key(`k${i % 50}`))),
 	);
 	expect(table.calls).toEqual(['read', 'replace', 'replace']);
-});
-
-describe('the turns left in a run', () => {
-	test('are not used by an item that already has its answer, nor by one that got a recorded answer', async () => {
-		const turns = [due(0), due(1), due(2), due(3)];
-		const run = await new Run({}).open(turns);
-		run.end(turns[0]!, { calls: callsMade(clock, 0), result: answer(null, { recalled: true }) });
-		run.end(turns[1]!, { calls: callsMade(clock, 0), result: answer(null, { replayed: true }) });
-		expect(await run.admits(turns[2]!)).toBe(true);
-		expect(await run.admits(turns[3]!)).toBe(true);
-	});
 });
 
 describe('which turns count together', () => {
@@ -339,6 +328,11 @@ describe('a run that stops at its first failure', () => {
 			'This run has 3 turns for the key "anna", but \'Limit per Day\' (3) leaves only 2 for today',
 		);
 		expect(advice).toMatch(/^Nothing was sent\. To send the first 2, .* Or run it again from 2030-01-02 on/);
+		// A whole day is not enough for four.
+		const four = [due(0), due(1), due(2), due(3, key('ben'))];
+		const ofNode = failureOf(await opened(four, { per: 'node', most: 3 }));
+		expect(ofNode.message).toBe("This run has 4 turns, but 'Limit per Day' (3) leaves only 2 for today");
+		expect(ofNode.advice).toMatch(/under 'Cost and Speed'\.$/);
 	});
 
 	test.each<[string, Partial<TurnLimit>, OwnedTurn[]]>([

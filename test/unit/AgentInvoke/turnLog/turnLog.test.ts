@@ -107,16 +107,6 @@ test("an item for which nothing was sent has no row; another execution's answer 
 	expect(rows).toHaveLength(1);
 });
 
-test('a row is in the table within two seconds of the end of its turn, while the run goes on', async () => {
-	const owners = new TurnOwners(SETTINGS, new MemoryTable(clock).open());
-	const turnLog = new TurnLog(SETTINGS, table.open(), owners, clock, new DayCounts());
-	turnLog.ended(endedTurn(clock));
-	await clock.advance(2_000);
-	expect(table.all()).toMatchObject([{ item: 1, outcome: 'answered' }]);
-	await clock.run(turnLog.flush());
-	expect(table.calls).toEqual(['replace']);
-});
-
 test('the row of a failure contains session and request if known', async () => {
 	const session = { kind: 'explicit', id: 'given' } as const;
 	const rows = await rowsOf([

@@ -227,11 +227,6 @@ test('turns of a session given by ID also run one after another', async () => {
 	]);
 });
 
-test('if items continue despite failed ones, those after a failure are sent', async () => {
-	agent.failure = (said) => (said === 'm0' ? { kind: 'refused' } : undefined);
-	expect(kinds(await take([turn(0, NEW), turn(1, NEW)], { concurrency: 1 }))).toEqual(['refused', 'new']);
-});
-
 test('an answer that asks for nothing does not count as an interrupt, however often the session is resumed', async () => {
 	const interruptLimit = new InterruptLimit({}, 1);
 	const resumes = [0, 1, 2, 3].map((i) => turn(i, byId('s9'), { isResume: true }));
@@ -302,29 +297,9 @@ test('an answer of another agent is remembered, and its session is not stored fo
 	expect(agent.calls).toHaveLength(1);
 });
 
-test('an item that has been edited since is sent again', async () => {
-	await take([turn(0, NEW)]);
-	await take([turn(0, NEW, { fingerprint: 'other' })]);
-	expect(agent.calls).toHaveLength(2);
-});
-
 describe('with a ledger', () => {
 	const keyed = (i: number, payload = 'p', over: Partial<Question> = {}): Question =>
 		turn(i, NEW, { idempotencyKey: 'order 7', payload, ...over });
-
-	test('another execution gets the recorded answer, or an error that the key stands for something else', async () => {
-		await take([keyed(0)], {}, { ledger: ledgerOf('e1') });
-		nodeContext = {};
-		const outcomes = await take([keyed(0), keyed(1, 'other')], {}, { ledger: ledgerOf('e2') });
-		expect(outcomes[0]?.result).toMatchObject({
-			ok: true,
-			value: { replayed: true, reply: { answer: 're m0' }, session: { id: 's1' } },
-		});
-		expect(outcomes[1]?.result).toMatchObject({
-			failure: { kind: 'badInput', details: { executionId: 'e1' } },
-		});
-		expect(agent.calls).toHaveLength(1);
-	});
 
 	test('an item waits no longer than its timeout for another execution that asks with its key', async () => {
 		await clock.run(ledgerOf('e1').claim({ key: 'order 7', payloadHash: 'p' }));

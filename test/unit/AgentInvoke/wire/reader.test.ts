@@ -368,16 +368,6 @@ test('an agent that began to answer has run, whatever follows', () => {
 	});
 });
 
-test('an unreadable event does no harm if the end contains the whole answer', () => {
-	const broken = event('{"delta":');
-	const whole = event(envelope({ answer: 'ab' }));
-	expect(read(standard, [event({ delta: 'a' }), broken, whole])).toMatchObject({
-		ok: true,
-		value: { answer: 'ab' },
-	});
-	expect(read(standard, [event({ delta: 'a' }), broken, event('[DONE]')])).toMatchObject({ ok: false });
-});
-
 test('the last complete answer takes precedence over what was streamed, but not without an envelope', () => {
 	const other = [event({ delta: 'draft' }), event(envelope({ answer: 'final' }))];
 	expect(read(standard, other)).toMatchObject({ ok: true, value: { answer: 'final' } });

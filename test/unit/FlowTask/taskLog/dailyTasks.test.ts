@@ -36,10 +36,10 @@ class Run {
 	readonly recorder: TaskRecorder;
 	private readonly runId = `run ${++runs}`;
 
-	/** @param counts the counts of the run's process */
-	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' } = {}, counts = new DayCounts()) {
+	constructor(most: number, { nodeId = 'n', timeZone = 'UTC' } = {}) {
 		const place = { executionId: this.runId, workflow: 'Shop', workflowId: 'w', node: 'Flow Task', nodeId };
 		const settings = { ...place, timeZone, runId: this.runId, mostPerDay: most };
+		const counts = new DayCounts();
 		this.recorder = new TaskRecorder(settings, { table: table.open(), clock, redact: redactor([]), counts });
 	}
 
@@ -48,11 +48,7 @@ class Run {
 	}
 
 	async admits(job: TaskJob): Promise<boolean> {
-		return (await clock.run(this.asks(job))).ok;
-	}
-
-	async asks(job: TaskJob) {
-		return await this.recorder.admit(job);
+		return (await clock.run(this.recorder.admit(job))).ok;
 	}
 
 	began(job: TaskJob, source: TaskSource = 'made'): void {
@@ -159,93 +155,19 @@ test('an unanswered submit counts at once and later, but not one of another exec
 	expect(await new Run(2).make(submits(2))).toBe(1);
 });
 
-describe('a run whose first failure ends it', () => {
-	test('sends nothing if not all of its tasks are within the limit, and leaves the rest to others', async () => {
-		const counts = new DayCounts();
-		expect(await new Run(20, {}, counts).make(submits(8))).toBe(8);
-		const run = new Run(20, {}, counts);
-		const opened = await run.open(submits(30), true);
-		expect(opened).toMatchObject({
-			ok: false,
-			failure: {
-				message: "This run has 30 tasks, but 'Limit per Day' (20) leaves only 12 for today",
-				advice: expect.stringMatching(
-					/'On Error' in the node's settings.*under 'Cost and Speed'\.$/,
-				) as string,
-			},
-		});
-		expect(await new Run(20, {}, counts).open(submits(13), true)).toMatchObject({
-			failure: {
-				advice: expect.stringContaining('from 2030-01-02 on: the count restarts at midnight (UTC)') as string,
-			},
-		});
-		expect(await new Run(20, {}, counts).make(submits(30))).toBe(12);
-		await run.close();
-	});
-
-	test('reserves nothing for keys, which may already have tasks', async () => {
-		const run = new Run(1);
-		expect((await run.open([submit(0, 'a'), submit(1, 'b')], true)).ok).toBe(true);
-		expect(await run.admits(submit(1, 'b'))).toBe(true);
-	});
+test('a run whose first failure ends it reserves nothing for keys, which may already have tasks', async () => {
+	const run = new Run(1);
+	expect((await run.open([submit(0, 'a'), submit(1, 'b')], true)).ok).toBe(true);
+	expect(await run.admits(submit(1, 'b'))).toBe(true);
 });
 
-describe('simultaneous runs', () => {
-	async function madeBy(runsOfIt: readonly Run[]): Promise<number> {
-		const made = await clock.run(
-			Promise.all(
-				runsOfIt.map(async (run) => {
-					const job = submit(0);
-					await run.recorder.open([job], true);
-					const admitted = await run.asks(job);
-					if (admitted.ok) run.began(job);
-					return admitted.ok ? 1 : 0;
-				}),
-			),
-		);
-		return made.filter(Boolean).length;
-	}
-
-	test('of one process do not exceed the limit, and those of another see their rows while they continue', async () => {
-		const processes = [new DayCounts(), new DayCounts()];
-		const both = Array.from({ length: 60 }, (_, run) => new Run(20, {}, processes[run % 2]));
-		expect(await madeBy(both.filter((_, run) => run % 2 === 0))).toBe(20);
-		// Rows are written soon after a task is created, not only at the end of its run.
-		await clock.advance(5_000);
-		expect(await madeBy(both.filter((_, run) => run % 2 === 1))).toBe(0);
+test('days need a known time zone if there is a limit', async () => {
+	const zone = { timeZone: 'Nowhere/Else' };
+	const opened = await new Run(2, zone).open(submits(1));
+	expect(opened).toMatchObject({
+		failure: { message: expect.stringContaining('time zone "Nowhere/Else" is unknown') as string },
 	});
-});
-
-describe('days', () => {
-	test('end at midnight in the time zone', async () => {
-		const zone = { timeZone: 'Asia/Tokyo' }; // noon in UTC is 21:00 there
-		expect(await new Run(2, zone).make(submits(2))).toBe(2);
-		await clock.advance(2 * 3_600_000);
-		expect(await new Run(2, zone).make(submits(1))).toBe(0);
-		await clock.advance(3_600_000);
-		expect(await new Run(2, zone).make(submits(3))).toBe(2);
-	});
-
-	test('count a task on the day on which it was admitted, even if its answer arrives after midnight', async () => {
-		await clock.advance(12 * 3_600_000 - 1_000);
-		const run = new Run(2);
-		const job = submit(0);
-		await run.open([job]);
-		expect(await run.admits(job)).toBe(true);
-		await clock.advance(2_000);
-		run.began(job);
-		await run.close();
-		expect(await new Run(2).make(submits(3))).toBe(2);
-	});
-
-	test('need a known time zone if there is a limit', async () => {
-		const zone = { timeZone: 'Nowhere/Else' };
-		const opened = await new Run(2, zone).open(submits(1));
-		expect(opened).toMatchObject({
-			failure: { message: expect.stringContaining('time zone "Nowhere/Else" is unknown') as string },
-		});
-		expect(await new Run(0, zone).make(submits(1))).toBe(1);
-	});
+	expect(await new Run(0, zone).make(submits(1))).toBe(1);
 });
 
 test('deleted rows do not count, and a temporarily duplicated row counts once', async () => {

@@ -57,23 +57,6 @@ test('an ID is in the table within two seconds, with what is known about its run
 	});
 });
 
-test('however many tasks change, there is one write every two seconds, with few statements', async () => {
-	const all = jobs(100);
-	for (let second = 0; second < 20; second++) {
-		for (const one of all.slice(second * 5, second * 5 + 5)) begin(one);
-		for (const one of all.slice(0, second * 5)) {
-			recorder.news(one, taskInfo(`t${one.itemIndex}`, { progress_num: second }));
-		}
-		await clock.advance(1_000);
-	}
-	await clock.advance(2_000);
-	const count = (call: string): number => table.calls.filter((one) => one === call).length;
-	expect(count('replace')).toBeLessThanOrEqual(12);
-	expect(table.calls.length).toBe(count('replace'));
-	expect(table.all()).toHaveLength(100);
-	expect(new Set(table.all().map(({ taskId }) => taskId)).size).toBe(100);
-});
-
 test('a thousand tasks need at most twenty operations of the table', async () => {
 	const all = jobs(1_000);
 	const opened = table.open();
@@ -398,18 +381,6 @@ describe('a table that fails', () => {
 		expect(table.all()[0]?.status).toBe('submitted');
 		await clock.advance(10_000);
 		expect(table.all()[0]?.status).toBe('generating');
-	});
-
-	test('keeps one row for each task if a write was carried out although it failed', async () => {
-		const one = job(0);
-		begin(one);
-		table.mishap = () => 'after';
-		await clock.advance(2_000);
-		table.mishap = () => 'none';
-		await clock.advance(10_000);
-		finish(one);
-		await flush();
-		expect(table.all().map(({ status }) => status)).toEqual(['succeeded']);
 	});
 
 	test('lists each task and each submit without an answer once, even if their rows were added twice', async () => {

@@ -490,13 +490,6 @@ describe('runTasks: files', () => {
 		expect(downloads.map(({ fileName }) => fileName)).toEqual(['a.png', 'b.png']);
 	});
 
-	it('downloads nothing if no files are wanted', async () => {
-		const { clock, platform, run, downloads } = scene();
-		platform.filesOf = FILES;
-		await clock.run(run([submitJob(0, { delivery: LINKS_ONLY })]));
-		expect(downloads).toEqual([]);
-	});
-
 	it.each([
 		['that another execution saw succeed', true, 10_000],
 		['that may still be under way', false, 5 * MINUTE],
@@ -616,17 +609,6 @@ describe('runTasks: files', () => {
 			},
 		]);
 		expect(made.downloads).toHaveLength(2 + 3);
-	});
-
-	it('downloads with the third fresh link if the platform repeats old ones for a while', async () => {
-		const made = scene();
-		const { clock, platform, run, downloads } = made;
-		let answers = 0;
-		platform.filesOf = (taskId) => ({ final_files: [`https://h/${taskId}/a.png?sig=${++answers}`] });
-		made.downloadFails = () => (downloads.length <= 3 ? GONE : undefined);
-		const outcomes = await clock.run(run(submitJobs(1)));
-		expect(kinds(outcomes)).toEqual(['done']);
-		expect(new Set(downloads.map(({ url }) => url)).size).toBe(4);
 	});
 
 	it('requests fresh links for many tasks in one call', async () => {

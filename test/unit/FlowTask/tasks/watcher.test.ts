@@ -68,7 +68,7 @@ const message = (taskId: string, status: number, progress = 50): unknown => ({
 });
 
 describe('TaskWatcher: polls', () => {
-	it('follows a task to its end and reports what it saw', async () => {
+	it('follows a task to its end, with links that live as long as the run specifies, and reports what it saw', async () => {
 		const { clock, platform, watch } = scene();
 		platform.add('t', course(4_000));
 		const startMs = clock.now();
@@ -77,6 +77,7 @@ describe('TaskWatcher: polls', () => {
 		expect(end?.snapshot.sinceMs).toBe(startMs);
 		expect(end?.snapshot.generatingAtMs).toBeGreaterThan(startMs);
 		expect(end?.snapshot.endedAtMs).toBe(clock.now());
+		for (const { urlExpireSeconds } of platform.asked) expect(urlExpireSeconds).toBe(3_600);
 	});
 
 	it('asks for all unfinished tasks at once, a hundred per call', async () => {
@@ -90,13 +91,6 @@ describe('TaskWatcher: polls', () => {
 			unfinished = new Set(ids.filter((_, index) => 1_000 + index * 40 > atMs));
 		}
 		expect(platform.infoCalls.every(({ ids: asked }) => asked.length <= 100)).toBe(true);
-	});
-
-	it('asks for links that live as long as the run specifies', async () => {
-		const { clock, platform, watch } = scene();
-		platform.add('t', course(100));
-		await clock.run(watch('t'));
-		expect(platform.asked).toMatchObject([{ urlExpireSeconds: 3_600 }]);
 	});
 
 	it('polls at least a second apart and at most ten seconds apart', async () => {
@@ -149,18 +143,12 @@ describe('TaskWatcher: polls', () => {
 		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(1_000);
 	});
 
-	it('watches an ID once, even if this is requested twice', async () => {
-		const { clock, platform, watch } = scene();
+	it('watches an ID once, even if this is requested twice, and again after its task has ended', async () => {
+		const { clock, platform, watch, endsOf } = scene();
 		platform.add('t', course(3_000));
 		const ends = await clock.run(watch('t', 't'));
 		expect(ends[0]).toBe(ends[1]);
 		expect(platform.infoCalls.every(({ ids }) => ids.length === 1)).toBe(true);
-	});
-
-	it('watches an ID again after its task has ended', async () => {
-		const { clock, platform, watch, endsOf } = scene();
-		platform.add('t', course(1_000));
-		await clock.run(watch('t'));
 		expect(await endsOf('t')).toEqual(['final']);
 	});
 
@@ -644,18 +632,6 @@ describe('TaskWatcher: sockets', () => {
 		expect(platform.rounds().map(({ atMs }) => atMs)).toEqual([500, 880]);
 	});
 
-	it('polls at most once a second if sockets report the end of all of many running tasks', async () => {
-		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
-		const ids = many(platform, 10, () => 60_000);
-		const ends = watch(...ids);
-		for (let frame = 0; frame < 300; frame++) {
-			for (const id of ids) socketOf(id).say(message(id, 3, 100));
-			await clock.advance(100);
-		}
-		expect(platform.rounds().length).toBeLessThanOrEqual(35);
-		await expect(clock.run(ends)).resolves.toHaveLength(10);
-	});
-
 	it('polls just after the last of many tasks has ended, if they end at a steady pace', async () => {
 		const { clock, platform, watch } = scene();
 		const ids = many(platform, 200, (index) => (Math.floor(index / 8) + 1) * 300);
@@ -665,17 +641,18 @@ describe('TaskWatcher: sockets', () => {
 		expect(Math.min(...gaps(platform.rounds()))).toBeGreaterThanOrEqual(1_000);
 	});
 
-	it('is not misled by a socket that lies: only task info ends a task', async () => {
+	it.each([1, 10])('is not misled by sockets that lie: only task info ends %d task(s)', async (count) => {
 		const { clock, platform, watch, socketOf } = scene({ withSockets: true });
-		platform.add('t', course(60_000));
-		const ends = watch('t');
-		socketOf('t').open();
+		const ids = many(platform, count, () => 60_000);
+		const ends = watch(...ids);
+		for (const id of ids) socketOf(id).open();
 		for (let frame = 0; frame < 300; frame++) {
-			socketOf('t').say(message('t', 3, 100));
+			for (const id of ids) socketOf(id).say(message(id, 3, 100));
 			await clock.advance(100);
 		}
 		expect(platform.rounds().length).toBeLessThanOrEqual(35);
-		await expect(clock.run(ends)).resolves.toMatchObject([{ kind: 'final', info: { state: 'succeeded' } }]);
+		const final = { kind: 'final', info: { state: 'succeeded' } };
+		await expect(clock.run(ends)).resolves.toMatchObject(ids.map(() => final));
 		expect(clock.elapsedMs).toBeGreaterThanOrEqual(60_000);
 		expect(clock.elapsedMs).toBeLessThanOrEqual(70_100);
 	});

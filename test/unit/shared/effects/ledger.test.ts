@@ -200,21 +200,9 @@ describe('a key', () => {
 		expect(column('state')).toEqual(['succeeded']);
 	});
 
-	it('can keep an answer instead of an ID', async () => {
-		const ledger = open();
-		(await mine(ledger)).ended('succeeded', '{"answer":" 42\\n"}');
-		await flush(ledger);
-		expect(await claim(open())).toMatchObject({ reference: '{"answer":" 42\\n"}', finished: true });
-	});
-
 	it('is a conflict if the payload differs', async () => {
 		await claimed('sent');
 		expect(await claim(open(), { ...ENTRY, payloadHash: 'q' })).toMatchObject({ kind: 'conflict' });
-	});
-
-	it('is a different one in another scope', async () => {
-		await claimed('sent');
-		expect((await claim(open({ scope: 'other' }))).kind).toBe('mine');
 	});
 
 	it('is hashed as a whole, however long it is', async () => {
@@ -281,14 +269,6 @@ describe('an unknown outcome', () => {
 		held.sent('t1');
 		expect(valueOf(await clock.run(waiting))).toMatchObject({ kind: 'exists' });
 		await flush(ledger);
-	});
-
-	it('lets the key be submitted again if the operator wants that', async () => {
-		await claimed('unclear');
-		const again = open({ sendAgain: true });
-		(await mine(again)).sent('t2');
-		await flush(again);
-		expect(await claim(open())).toMatchObject({ kind: 'exists', reference: 't2' });
 	});
 
 	it('is a conflict with another payload, even if the operator wants to submit again', async () => {
@@ -410,13 +390,6 @@ describe('the lifetime of entries', () => {
 			expect((await claim(open({ ttlMs }))).kind).toBe('mine');
 		},
 	);
-
-	it('ends after the configured time', async () => {
-		await claimed('sent');
-		await clock.advance(HOUR_MS + 1);
-		const next = open({ executionId: '8' });
-		expect((await claim(next)).kind).toBe('mine');
-	});
 
 	it('never ends if it is 0', async () => {
 		await claimed('sent', { ttlMs: 0 });
