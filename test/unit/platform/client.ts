@@ -1,7 +1,6 @@
 import WebSocket from 'ws';
 import { SAMPLE_WORKFLOWS, startPlatform } from '../../platform';
 import type { LocalPlatform, PlatformOptions } from '../../platform';
-import { until } from '../../until';
 
 export const BASE = '/api/maas/flow_task_api';
 export const PROGRESS = '/mass/api/flow_task_api/get_task_progress';
@@ -83,13 +82,6 @@ export class Client {
 		const [info] = await this.infos([id], period);
 		if (info === undefined) throw new Error(`no info on ${id}`);
 		return info;
-	}
-
-	async finished(id: string): Promise<Info> {
-		return await until(async () => {
-			const info = await this.info(id);
-			return info.status >= 3 && info;
-		});
 	}
 }
 
