@@ -46,8 +46,7 @@ export function isAnswer(text: string): boolean {
 	if (!isJsonObject(body) || errorIn(body)) return false;
 	const answer = new AnswerBuilder();
 	answer.add(answerIn(body));
-	const { completionTokens = 0 } = answer.answer().usage;
-	return answer.size > 0 || completionTokens > 0;
+	return answer.isBilled;
 }
 
 function isOutOfCredit(body: Json): boolean {
