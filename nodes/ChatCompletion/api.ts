@@ -84,7 +84,8 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 		answer.take({ data: ended.text, isWholeBody: true });
 		return failed(answerWithStatus(answer, ended.status, redact));
 	}
-	if (ended.kind === 'unclear' && isUnreadable(ended.code))
+	// If a body had arrived, it is that of a failure, of which nothing is billed.
+	if (ended.kind === 'unclear' && ended.arrived === undefined && isUnreadable(ended.code))
 		return failed(unreadable(ended.text, ended.code, redact));
 	if (ended.kind !== 'read') return classifyRefusal(ended);
 	if (ended.broken) answer.broken = whyBroken(ended.broken, redact);
