@@ -1,12 +1,11 @@
 import { isCutByLength } from '../shared/answer/answerBody';
 import { AnswerBuilder, type ChatAnswer } from '../shared/answer/answerBuilder';
-import { AnswerReader } from '../shared/answer/answerReader';
+import { AnswerReader, TOO_MANY } from '../shared/answer/answerReader';
 import { isEmpty, whatIsOdd, type ReasoningChoice } from '../shared/answer/oddAnswer';
 import { strayWords } from '../shared/answer/strayEvent';
 import { answerTerms, choiceIn } from '../shared/chat/answerTerms';
 import type { ContentParts } from '../shared/answer/contentParts';
 import { classifyRefusal, CREDIT_ADVICE, isAnswer, isForCredit } from '../shared/chat/refusal';
-import { TOO_MANY } from '../shared/answer/answerReader';
 import { badInput, type Failure } from '../shared/errors/failure';
 import { readBody, type ByteStream } from '../shared/http/body';
 import type { FailedOutcome } from '../shared/http/outcome';

@@ -76,3 +76,8 @@ test.each([
 	const { builder } = read(PIECE, { choices: [{ delta: { content: [part] } }] }, PIECE);
 	expect(builder.answer().content).toBe('xx');
 });
+
+test.each(['profile', 'context', 'preference'])('requested JSON of the type %s is no part', (type) => {
+	const { builder } = read({ choices: [{ message: { content: { type, value: 5 } } }] });
+	expect(builder.answer().content).toBe(JSON.stringify({ type, value: 5 }));
+});
