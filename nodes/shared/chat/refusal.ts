@@ -49,6 +49,14 @@ export function isAnswer(text: string): boolean {
 	return answer.isBilled;
 }
 
+/**
+ * Whether a code says that an answer came whose compression or HTTP header cannot be read: the next one would be billed
+ * and just as useless. What is not HTTP at all comes from no model.
+ */
+export function isUnreadable(code: string): boolean {
+	return /^(Z_|ZSTD_|ERR__ERROR_|HPE_(?!INVALID_CONSTANT)|UND_ERR_HEADERS_OVERFLOW)/.test(code);
+}
+
 function isOutOfCredit(body: Json): boolean {
 	const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
 	return OUT_OF_CREDIT.has(error.code) || OUT_OF_CREDIT.has(error.type);
