@@ -452,6 +452,20 @@ describe('the description of ADK', () => {
 		expect(read(adk, asked)).toMatchObject({ value: { interrupts: [interrupt] } });
 	});
 
+	test('reads an interrupt after which the agent tells what its tool answered', () => {
+		const functionCall = { id: 'adk-1', name: 'adk_request_confirmation', args: {} };
+		const asked = told([{ functionCall }], { longRunningToolIds: ['adk-1'] });
+		const response = { error: 'This tool call requires confirmation, please approve or reject.' };
+		const answered = told([{ functionResponse: { id: 'call-1', name: 'pay', response } }]);
+		const interrupts = [{ id: 'adk-1', tool: 'adk_request_confirmation' }];
+		expect(read(adk, [asked, answered])).toMatchObject({ value: { interrupts } });
+		const piece = told([{ text: 'It is' }], { partial: true });
+		expect(read(adk, [asked, answered, piece])).toMatchObject({ failure: { kind: 'brokeOff', interrupts } });
+		const last = told([{ text: 'It is asked.' }]);
+		const value = { answer: 'It is asked.', interrupts };
+		expect(read(adk, [asked, answered, piece, last])).toMatchObject({ value });
+	});
+
 	test.each(['error', 'detail'])('reads from %j that a session is unknown', (name) => {
 		const refused = body({ [name]: 'Session not found: s' });
 		expect(read(adk, [refused], { status: 404 })).toMatchObject({
