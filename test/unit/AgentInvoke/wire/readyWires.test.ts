@@ -439,6 +439,25 @@ describe('the description of ADK', () => {
 		expect(late).toMatchObject({ failure: { kind: 'brokeOff', text: 'A draft.' } });
 	});
 
+	test('reads the last text of a loop that a tool ends', () => {
+		const left = { id: 'c', name: 'exit_loop' };
+		const leaves = told([{ functionCall: { ...left, args: {} } }]);
+		const response = { functionResponse: { ...left, response: {} } };
+		const ended = told([response], { actions: { escalate: true, skipSummarization: true } });
+		const draft = told([{ text: 'A draft.' }], { actions: {} });
+		expect(read(adk, [draft, leaves, ended])).toMatchObject({ value: { answer: 'A draft.' } });
+		for (const begun of [
+			[draft, leaves],
+			[draft, leaves, told([response], { actions: { escalate: false } })],
+		])
+			expect(read(adk, begun)).toMatchObject({ failure: { kind: 'brokeOff' } });
+		expect(read(adk, [leaves, ended])).toMatchObject({ failure: { why: 'the answer is empty' } });
+		const checked = event({ author: 'checker', actions: { escalate: true } });
+		expect(read(adk, [draft, checked])).toMatchObject({ value: { answer: 'A draft.' } });
+		const said = told([{ text: 'Good.' }], { actions: { escalate: true } });
+		expect(read(adk, [draft, said])).toMatchObject({ value: { answer: 'Good.' } });
+	});
+
 	test('reads that an answer was cut off by its length', () => {
 		expect(read(adk, [told([{ text: 'A dra' }], { finishReason: 'MAX_TOKENS' })])).toMatchObject({
 			value: { reason: 'MAX_TOKENS', hint: expect.stringContaining('cut off') },
