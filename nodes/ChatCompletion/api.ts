@@ -3,7 +3,7 @@ import { AnswerReader } from '../shared/answer/answerReader';
 import type { ContentParts } from '../shared/answer/contentParts';
 import { strayWords } from '../shared/answer/strayEvent';
 import { answerTerms } from '../shared/chat/answerTerms';
-import { classifyRefusal, isAnswer } from '../shared/chat/refusal';
+import { classifyRefusal, isAnswer, isUnreadable } from '../shared/chat/refusal';
 import { fail, ok, type Failure, type Result } from '../shared/errors/failure';
 import { errorWords } from '../shared/errors/serviceMessage';
 import { isPage } from '../shared/files/fileType';
@@ -84,7 +84,8 @@ async function askOnce(connection: ChatConnection, call: ChatCall): Promise<Outc
 		answer.take({ data: ended.text, isWholeBody: true });
 		return failed(answerWithStatus(answer, ended.status, redact));
 	}
-	if (ended.kind === 'unclear' && isUnreadable(ended.code))
+	// If a body had arrived, it is that of a failure, of which nothing is billed.
+	if (ended.kind === 'unclear' && ended.arrived === undefined && isUnreadable(ended.code))
 		return failed(unreadable(ended.text, ended.code, redact));
 	if (ended.kind !== 'read') return classifyRefusal(ended);
 	if (ended.broken) answer.broken = whyBroken(ended.broken, redact);
@@ -125,14 +126,6 @@ function outcomeOf(
 
 const CHECK_BEFORE_ASKING =
 	'The question was not sent again, because it may have been processed and billed. Check the model, and the Base URL in the credential, before you run the node again.';
-
-/**
- * Whether a code says that an answer came whose compression or HTTP header cannot be read: the next one would be billed
- * and just as useless. What is not HTTP at all comes from no model.
- */
-function isUnreadable(code: string): boolean {
-	return /^(Z_|ZSTD_|ERR__ERROR_|HPE_(?!INVALID_CONSTANT))/.test(code);
-}
 
 function unreadable(reason: string, networkCode: string, redact: Redact): Failure {
 	return {

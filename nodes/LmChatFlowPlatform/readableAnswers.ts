@@ -1,12 +1,11 @@
 import { isCutByLength } from '../shared/answer/answerBody';
 import { AnswerBuilder, type ChatAnswer } from '../shared/answer/answerBuilder';
-import { AnswerReader } from '../shared/answer/answerReader';
+import { AnswerReader, TOO_MANY } from '../shared/answer/answerReader';
 import { isEmpty, whatIsOdd, type ReasoningChoice } from '../shared/answer/oddAnswer';
 import { strayWords } from '../shared/answer/strayEvent';
 import { answerTerms, choiceIn } from '../shared/chat/answerTerms';
 import type { ContentParts } from '../shared/answer/contentParts';
-import { classifyRefusal, CREDIT_ADVICE, isAnswer, isForCredit } from '../shared/chat/refusal';
-import { TOO_MANY } from '../shared/answer/answerReader';
+import { classifyRefusal, CREDIT_ADVICE, isAnswer, isForCredit, isUnreadable } from '../shared/chat/refusal';
 import { badInput, type Failure } from '../shared/errors/failure';
 import { readBody, type ByteStream } from '../shared/http/body';
 import type { FailedOutcome } from '../shared/http/outcome';
@@ -131,13 +130,18 @@ export function readableFetch(
 		} catch (error) {
 			// If the client itself ended the request, there is nothing to explain.
 			init?.signal?.throwIfAborted();
-			return refused(exchangeOfError(error), UNREACHED);
+			const exchange = exchangeOfError(error);
+			if (exchange.kind !== 'unclear' || !isUnreadable(exchange.code)) return refused(exchange, UNREACHED);
+			const said = sentence(quote(redact, exchange.text));
+			return errorResponse(SETTLED, `The platform sent an answer that cannot be read: ${said} ${NOT_AGAIN}`);
 		}
 	};
 }
 
+const NOT_AGAIN = 'It was not requested again, because what was generated is billed.';
+
 function answeredWith(status: number): string {
-	return `The platform sent an answer, but with HTTP ${status}, which means a failure. It was not requested again, because what was generated is billed.`;
+	return `The platform sent an answer, but with HTTP ${status}, which means a failure. ${NOT_AGAIN}`;
 }
 
 /** The body of a request. */
@@ -262,7 +266,7 @@ function judged(
 	}
 	if (!hasBegun) return `The platform gave no answer: ${sentence(why)}`;
 	const what = isComplete ? 'The answer cannot be used' : 'The answer broke off';
-	return `${what}: ${sentence(why)} It was not requested again, because what was generated is billed.`;
+	return `${what}: ${sentence(why)} ${NOT_AGAIN}`;
 }
 
 function whyIncomplete(answer: AnswerReader, redact: Redact): string {

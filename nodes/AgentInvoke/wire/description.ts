@@ -276,7 +276,10 @@ const MUST_BE_RULES = `must be an array of at most ${MOST_RULES} objects`;
 const STREAM = {
 	format: v.nullish(choice(['sse', 'jsonLines']), 'sse'),
 	event: expression,
-	/** `both`: the body ends, and the last event to which a rule applied has `end`, for servers that run several agents. */
+	/**
+	 * `both`: the body ends, and the last event to which a rule applied has `end`, for servers that run several agents.
+	 * Steps of an agent that waits do not count.
+	 */
 	end: v.nullish(choice(['event', 'body', 'both']), 'event'),
 	rules: v.pipe(
 		v.nullish(v.array(section(RULE), MUST_BE_RULES), []),

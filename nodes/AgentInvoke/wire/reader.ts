@@ -199,7 +199,9 @@ export class WireReader {
 		if (!rule) return;
 		const settled = new Set(listAt(rule.settles, dataOf(wire, json)).map(wordOf));
 		this.waiting = this.waiting.filter(({ interrupt: { id } }) => !settled.has(id));
-		if (wire.stream.end === 'both' && this.endedBy !== '') this.goOn();
+		// What an agent that waits has done before it stopped may be told afterwards.
+		const isAside = rule.step && this.waiting.length > 0;
+		if (wire.stream.end === 'both' && this.endedBy !== '' && !isAside) this.goOn();
 		if (rule.step) this.addStep({ name: shown, data: json }, data.length);
 		else this.readText(rule, shown, isPlain ? hide(data) : json);
 		// Some answers come only in the last event, in the form of an answer without a stream.

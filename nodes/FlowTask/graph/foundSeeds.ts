@@ -103,8 +103,8 @@ function otherUseBelow(
 
 /**
  * Which outputs of a node carry the number of one of its inputs. An export does not say, and a sampler has a seed, too:
- * of a node that holds only this number and no text, all if one leads to a seed or a setting; of others, those that lead to a seed
- * directly.
+ * of a node that holds only this number and no text, all if one leads to a seed or a setting; of others, those that lead
+ * to a seed directly.
  */
 function carries(uses: Uses, { node, input }: GraphInput): (use: Use) => boolean {
 	const own = usesOf(uses, node);

@@ -52,11 +52,11 @@ export function promptChoice(definition: WorkflowDefinition): PromptChoice {
 
 function analyzeAnew(definition: WorkflowDefinition): Analysis {
 	const graph = graphOf(definition);
-	const { texts, main } = findTexts(graph);
-	const choice = choosePrompt(
-		main ?? ownOrTitled(graph, texts),
-		texts.filter(({ rank }) => rank === 'positive'),
-	);
+	const { texts, main, alsoNegative } = findTexts(graph);
+	// An empty text that is a negative prompt, too, is meant to stay empty.
+	const mayBeCopy = ({ rank, input }: RankedInput): boolean =>
+		rank === 'positive' && !(isEmptyText(input) && alsoNegative.has(input));
+	const choice = choosePrompt(main ?? ownOrTitled(graph, texts), texts.filter(mayBeCopy));
 	const held = findHeldNumbers(graph);
 	const isRanked = new Set(texts.map(({ input }) => input));
 	const others = definition.nodes.flatMap((node) =>
@@ -164,11 +164,14 @@ interface FoundTexts {
 	readonly texts: readonly RankedInput[];
 	/** What flows into the sampler that makes the image, or else into another input for what it shows. */
 	readonly main: TextFlow | undefined;
+	/** What flows into a negative prompt, whatever else it flows into. */
+	readonly alsoNegative: ReadonlySet<DefinitionInput>;
 }
 
 function findTexts(graph: Graph): FoundTexts {
 	const found = new Map<DefinitionInput, RankedInput>();
 	const later = laterNodes(graph, [...graph.values()].filter(isSampler));
+	const alsoNegative = new Set<DefinitionInput>();
 	let main: TextFlow | undefined;
 	for (const search of SEARCHES) {
 		const [rank] = search;
@@ -176,7 +179,9 @@ function findTexts(graph: Graph): FoundTexts {
 		const flow = [first, second].find((one) => one.texts.length + one.writers.length > 0);
 		// A conditioning, not a text beside a negative one, shows that an image is made of it.
 		if (rank === 'positive' && search !== BESIDE_NEGATIVE) main ??= flow;
-		const reached = [...first.texts, ...second.texts].filter(({ input }) => !found.has(input));
+		const all = [...first.texts, ...second.texts];
+		if (rank === 'negative') for (const { input } of all) alsoNegative.add(input);
+		const reached = all.filter(({ input }) => !found.has(input));
 		for (const { node, input } of reached.sort((one, other) => doubtOf(one) - doubtOf(other))) {
 			// If no link shows what a text is used for, its node's title may.
 			const polarity = rank === 'text' ? polarityIn(node.title) : undefined;
@@ -186,13 +191,17 @@ function findTexts(graph: Graph): FoundTexts {
 	const texts = [...found.values()];
 	const linked = linkedNodes(graph);
 	const connected = texts.filter(({ node }) => linked.has(node));
-	return { texts: connected.length > 0 ? connected : texts, main };
+	return { texts: connected.length > 0 ? connected : texts, main, alsoNegative };
 }
 
 /** The larger, the less likely a text is the main image's prompt. */
 function doubtOf(text: GraphInput): number {
-	const isEmpty = typeof text.input.value === 'string' && text.input.value.trim() === '';
-	return 4 * sideNamesOf(text).length + 2 * Number(usesLanguageModel(text.node)) + Number(isEmpty);
+	const { node, input } = text;
+	return 4 * sideNamesOf(text).length + 2 * Number(usesLanguageModel(node)) + Number(isEmptyText(input));
+}
+
+function isEmptyText({ value }: DefinitionInput): boolean {
+	return typeof value === 'string' && value.trim() === '';
 }
 
 /** The names that say that a text only goes with the prompt, such as "System Prompt" or "Style". */

@@ -78,8 +78,8 @@ export class AnswerBuilder {
 	private whole: JsonObject | undefined;
 	private highestIndex = 0;
 	private hasOthers = false;
-	/** The size when the last finish reason came. */
-	private finishedSize = 0;
+	/** Whether the last chunk that added characters, or one after it, had a finish reason. */
+	private endsWithReason = false;
 	/** How many chunks added characters under the answer's own index, or without an index. */
 	private ownParts = 0;
 
@@ -102,8 +102,9 @@ export class AnswerBuilder {
 		this.ofChoice.add(choice);
 		const { size } = this;
 		const piece = this.addChoice(choice);
-		if (this.size > size && (choice.index ?? this.answering) === this.answering) this.ownParts++;
-		if (readReason(choice)) this.finishedSize = this.size;
+		const hasGrown = this.size > size;
+		if (hasGrown && (choice.index ?? this.answering) === this.answering) this.ownParts++;
+		this.endsWithReason = readReason(choice) !== '' || (this.endsWithReason && !hasGrown);
 		if (this.sawDelta) this.whole = undefined;
 		else if (isJsonObject(choice.message)) this.whole = chunk;
 		return piece;
@@ -125,9 +126,15 @@ export class AnswerBuilder {
 		return this.finishReason !== '' && !this.hasFailed;
 	}
 
-	/** Whether nothing was added after the last finish reason. */
+	/** Whether nothing came after the last finish reason. */
 	get endsFinished(): boolean {
-		return this.isFinished && this.size === this.finishedSize;
+		return this.isFinished && this.endsWithReason;
+	}
+
+	/** Whether anything came that is billed: a part of the answer, or a count of its tokens. */
+	get isBilled(): boolean {
+		const { completionTokens = 0 } = readUsage(this.usage.fields);
+		return this.size > 0 || completionTokens > 0;
 	}
 
 	/** The number of characters of text, reasoning and tool calls, which grows with each meaningful chunk. */

@@ -80,9 +80,8 @@ export class AnswerReader {
 	private takeBesideError(json: Json | undefined): void {
 		const { builder } = this;
 		if (!isJsonObject(json) || builder.isFinished) return;
-		const { size } = builder;
 		builder.add(answerIn(json));
-		this.hasBegun ||= builder.size > size;
+		this.hasBegun ||= builder.isBilled;
 		this.isDoubtful = true;
 	}
 

@@ -26,9 +26,11 @@ export function textIn(value: Json | undefined): string {
 	return '';
 }
 
-/** Types of parts that hold no text. */
-const MEDIA = /image|audio|video|file/;
+/** Types of parts that hold no text: media, the places that a text refers to, and calls that stand beside it as well. */
+const TEXTLESS = /(?<![a-z])(?:image|audio|video|file|reference|tool_\w+)(?![a-z])/;
 const REASONING = /think|reason/;
+/** Types of parts that hold text. The type of requested JSON may be a longer word, such as "context". */
+const TEXT = /(?<![a-z])(?:text|refusal)(?![a-z])/;
 
 /**
  * Splits a message's `content`, which is text (§4.5) or, on some servers, parts, into content and reasoning. Requested
@@ -44,7 +46,7 @@ export function contentPartsOf(value: Json | undefined): ContentParts {
 	for (const part of parts) {
 		const type = isJsonObject(part) && typeof part.type === 'string' ? part.type : 'text';
 		if (REASONING.test(type)) reasoning += textIn(part);
-		else if (!MEDIA.test(type)) content += textIn(part);
+		else if (!TEXTLESS.test(type)) content += textIn(part);
 	}
 	return { content, reasoning };
 }
@@ -53,7 +55,7 @@ export function contentPartsOf(value: Json | undefined): ContentParts {
 function isPart(json: Json): boolean {
 	if (!isJsonObject(json)) return typeof json === 'string';
 	const { type } = json;
-	if (typeof type === 'string') return MEDIA.test(type) || REASONING.test(type) || /text|refusal/.test(type);
+	if (typeof type === 'string') return [TEXTLESS, REASONING, TEXT].some((types) => types.test(type));
 	const [key, ...others] = Object.keys(json);
 	return key === undefined || (others.length === 0 && TEXT_KEYS.includes(key) && textIn(json) !== '');
 }

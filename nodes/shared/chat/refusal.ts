@@ -46,8 +46,15 @@ export function isAnswer(text: string): boolean {
 	if (!isJsonObject(body) || errorIn(body)) return false;
 	const answer = new AnswerBuilder();
 	answer.add(answerIn(body));
-	const { completionTokens = 0 } = answer.answer().usage;
-	return answer.size > 0 || completionTokens > 0;
+	return answer.isBilled;
+}
+
+/**
+ * Whether a code says that an answer came whose compression or HTTP header cannot be read: the next one would be billed
+ * and just as useless. What is not HTTP at all comes from no model.
+ */
+export function isUnreadable(code: string): boolean {
+	return /^(Z_|ZSTD_|ERR__ERROR_|HPE_(?!INVALID_CONSTANT)|UND_ERR_HEADERS_OVERFLOW)/.test(code);
 }
 
 function isOutOfCredit(body: Json): boolean {

@@ -452,6 +452,12 @@ test.each([301, 302, 303, 307, 308])('a redirect (%d) is not followed', async (c
 	expect(message).toContain(`redirect (HTTP ${code}) to ${url}. `);
 });
 
+test('an answer whose header is too large is not requested again', async () => {
+	location = 'a'.repeat(40_000);
+	for (const stream of [true, false])
+		expect(await refused('{}', stream)).toEqual([409, expect.stringContaining('cannot be read: Headers')]);
+});
+
 test('explains an unreachable platform, but not an aborted request', async () => {
 	const refuse = async (): Promise<Response> => {
 		throw Object.assign(new TypeError('fetch failed'), {

@@ -54,7 +54,9 @@ describe('a ready description reads', () => {
 			expect(read(langgraph, begun)).toMatchObject({ failure: { kind: 'brokeOff' } });
 		expect(read(langgraph, [first, found, last])).toMatchObject({ value: { answer: 'It is 7.' } });
 		const saved = event({ save: { visits: 2 } }, 'updates');
-		expect(read(langgraph, [last, saved])).toMatchObject({ value: { answer: 'It is 7.' } });
+		const shortened = event({ shorten: { messages: [{ type: 'remove', content: '', id: 'm1' }] } }, 'updates');
+		for (const more of [saved, shortened])
+			expect(read(langgraph, [last, more])).toMatchObject({ value: { answer: 'It is 7.' } });
 		const broken = read(langgraph, [last], { broken: 'the connection was reset' });
 		expect(broken).toMatchObject({ failure: { kind: 'brokeOff' } });
 	});
@@ -437,6 +439,25 @@ describe('the description of ADK', () => {
 		expect(late).toMatchObject({ failure: { kind: 'brokeOff', text: 'A draft.' } });
 	});
 
+	test('reads the last text of a loop that a tool ends', () => {
+		const left = { id: 'c', name: 'exit_loop' };
+		const leaves = told([{ functionCall: { ...left, args: {} } }]);
+		const response = { functionResponse: { ...left, response: {} } };
+		const ended = told([response], { actions: { escalate: true, skipSummarization: true } });
+		const draft = told([{ text: 'A draft.' }], { actions: {} });
+		expect(read(adk, [draft, leaves, ended])).toMatchObject({ value: { answer: 'A draft.' } });
+		for (const begun of [
+			[draft, leaves],
+			[draft, leaves, told([response], { actions: { escalate: false } })],
+		])
+			expect(read(adk, begun)).toMatchObject({ failure: { kind: 'brokeOff' } });
+		expect(read(adk, [leaves, ended])).toMatchObject({ failure: { why: 'the answer is empty' } });
+		const checked = event({ author: 'checker', actions: { escalate: true } });
+		expect(read(adk, [draft, checked])).toMatchObject({ value: { answer: 'A draft.' } });
+		const said = told([{ text: 'Good.' }], { actions: { escalate: true } });
+		expect(read(adk, [draft, said])).toMatchObject({ value: { answer: 'Good.' } });
+	});
+
 	test('reads that an answer was cut off by its length', () => {
 		expect(read(adk, [told([{ text: 'A dra' }], { finishReason: 'MAX_TOKENS' })])).toMatchObject({
 			value: { reason: 'MAX_TOKENS', hint: expect.stringContaining('cut off') },
@@ -448,6 +469,20 @@ describe('the description of ADK', () => {
 		const asked = [told([{ functionCall }], { longRunningToolIds: ['call-1'] })];
 		const interrupt = { id: 'call-1', tool: 'pay', arguments: { amount: 7 } };
 		expect(read(adk, asked)).toMatchObject({ value: { interrupts: [interrupt] } });
+	});
+
+	test('reads an interrupt after which the agent tells what its tool answered', () => {
+		const functionCall = { id: 'adk-1', name: 'adk_request_confirmation', args: {} };
+		const asked = told([{ functionCall }], { longRunningToolIds: ['adk-1'] });
+		const response = { error: 'This tool call requires confirmation, please approve or reject.' };
+		const answered = told([{ functionResponse: { id: 'call-1', name: 'pay', response } }]);
+		const interrupts = [{ id: 'adk-1', tool: 'adk_request_confirmation' }];
+		expect(read(adk, [asked, answered])).toMatchObject({ value: { interrupts } });
+		const piece = told([{ text: 'It is' }], { partial: true });
+		expect(read(adk, [asked, answered, piece])).toMatchObject({ failure: { kind: 'brokeOff', interrupts } });
+		const last = told([{ text: 'It is asked.' }]);
+		const value = { answer: 'It is asked.', interrupts };
+		expect(read(adk, [asked, answered, piece, last])).toMatchObject({ value });
 	});
 
 	test.each(['error', 'detail'])('reads from %j that a session is unknown', (name) => {

@@ -66,6 +66,16 @@ describe('fills', () => {
 			['6/text', '16/text'],
 		],
 		[
+			'no empty text that is the negative prompt of a pass as well',
+			{
+				...sampled({}, ''),
+				'7': encoded(''),
+				'13': node('KSampler', { seed: 5, positive: ['7', 0], negative: ['7', 0], latent_image: ['3', 0] }),
+				'8': node('VAEDecode', { samples: ['13', 0], vae: ['4', 2] }),
+			},
+			['6/text'],
+		],
+		[
 			'the text of the first pass alone if that of the next is left empty',
 			{
 				...sampled({}, FOX),

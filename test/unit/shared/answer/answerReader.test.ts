@@ -1,3 +1,4 @@
+import { AnswerBuilder } from '../../../../nodes/shared/answer/answerBuilder';
 import { AnswerReader } from '../../../../nodes/shared/answer/answerReader';
 import type { JsonObject } from '../../../../nodes/shared/text/json';
 
@@ -48,4 +49,35 @@ test('a finish reason is judged once, however many chunks follow', () => {
 test('a name that is too long to be repeated with each piece is left out', () => {
 	const { builder } = read({ ...PIECE, id: 'x'.repeat(1_001), model: 'm', created: 5 });
 	expect(builder.names).toEqual({ model: 'm', created: 5 });
+});
+
+test('text that is held back until the end does not follow the last finish reason', () => {
+	const terms = { isOnly: true, mayThink: 'yes', callIds: new Set<string>() } as const;
+	const reader = new AnswerReader([], new AnswerBuilder(terms));
+	for (const content of ['hm.', '</think>Hello']) {
+		const data = JSON.stringify({ choices: [{ delta: { content }, finish_reason: 'stop' }] });
+		reader.take({ data, isWholeBody: false });
+	}
+	reader.builder.end();
+	expect(reader.isComplete).toBe(true);
+	expect(reader.builder.answer()).toMatchObject({ content: 'Hello', reasoning: 'hm.' });
+});
+
+test('token counts beside an error are billed', () => {
+	const error = { message: 'worker died', code: 500 };
+	expect(read({ error, usage: { completion_tokens: 5 } }).hasBegun).toBe(true);
+	expect(read({ error, usage: { completion_tokens: 0 } }).hasBegun).toBe(false);
+});
+
+test.each([
+	['what a text refers to', { type: 'reference', reference_ids: [0] }],
+	['a tool call', { type: 'tool_use', id: 'c1', name: 'now', input: {} }],
+])('%s, as a part alone, is no text', (_what, part) => {
+	const { builder } = read(PIECE, { choices: [{ delta: { content: [part] } }] }, PIECE);
+	expect(builder.answer().content).toBe('xx');
+});
+
+test.each(['profile', 'context', 'preference'])('requested JSON of the type %s is no part', (type) => {
+	const { builder } = read({ choices: [{ message: { content: { type, value: 5 } } }] });
+	expect(builder.answer().content).toBe(JSON.stringify({ type, value: 5 }));
 });
