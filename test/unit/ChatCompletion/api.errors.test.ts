@@ -569,12 +569,15 @@ test.each(['ping', ': ping', '{"type":"ping"}', '{}', '1767323045123', 'keep-ali
 test.each([
 	[503, 3],
 	[200, 1],
-])('after HTTP %d with a body whose compression cannot be read, the number of questions is %d', async (status, times) => {
-	const body = function* (): Iterable<string> {
-		yield '';
-		throw Object.assign(new Error('incorrect header check'), { code: 'Z_DATA_ERROR' });
-	};
-	const { opened, result } = await askChat({ body, status, tries: 3 });
-	expect(opened).toBe(times);
-	expect(failureOf(result).message).toContain('incorrect header check');
-});
+])(
+	'after HTTP %d with a body whose compression cannot be read, the number of questions is %d',
+	async (status, times) => {
+		const body = function* (): Iterable<string> {
+			yield '';
+			throw Object.assign(new Error('incorrect header check'), { code: 'Z_DATA_ERROR' });
+		};
+		const { opened, result } = await askChat({ body, status, tries: 3 });
+		expect(opened).toBe(times);
+		expect(failureOf(result).message).toContain('incorrect header check');
+	},
+);

@@ -54,7 +54,10 @@ describe('a ready description reads', () => {
 			expect(read(langgraph, begun)).toMatchObject({ failure: { kind: 'brokeOff' } });
 		expect(read(langgraph, [first, found, last])).toMatchObject({ value: { answer: 'It is 7.' } });
 		const saved = event({ save: { visits: 2 } }, 'updates');
-		const shortened = event({ shorten: { messages: [{ type: 'remove', content: '', id: 'm1' }] } }, 'updates');
+		const shortened = event(
+			{ shorten: { messages: [{ type: 'remove', content: '', id: 'm1' }] } },
+			'updates',
+		);
 		for (const more of [saved, shortened])
 			expect(read(langgraph, [last, more])).toMatchObject({ value: { answer: 'It is 7.' } });
 		const broken = read(langgraph, [last], { broken: 'the connection was reset' });
