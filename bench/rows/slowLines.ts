@@ -30,11 +30,15 @@ async function uploadFlow(
 	uploads: boolean,
 ): Promise<WorkflowDocument> {
 	const customer = await platform.customer();
-	const flow = await flowTaskFlow({ n8n, platform, customer, count: UPLOADS, label });
+	// Each item then tells its file's link, by which the bench fetches the file again.
+	const parameters = { options: { simplify: false } };
+	const flow = await flowTaskFlow({ n8n, platform, customer, count: UPLOADS, label, parameters });
 	const made = flow.nodes.find(({ name }) => name === FLOW_TASK);
 	if (!uploads || !made) return flow;
-	const parameters = { resource: 'image', operation: 'upload', imageSource: 'binary' };
-	const upload = { ...made, id: UPLOAD, name: UPLOAD, parameters };
+	const upload = {
+		...{ ...made, id: UPLOAD, name: UPLOAD },
+		parameters: { resource: 'image', operation: 'upload', imageSource: 'binary' },
+	};
 	const to = { main: [[{ node: UPLOAD, type: 'main', index: 0 }]] };
 	return {
 		...flow,
