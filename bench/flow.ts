@@ -91,7 +91,7 @@ export interface FlowTaskRun {
 	readonly label: string;
 	/** Parameters in addition to those of a batch with downloads, which otherwise keeps its defaults. */
 	readonly parameters?: Record<string, unknown> & {
-		readonly options?: { readonly expert?: object; readonly output?: string };
+		readonly options?: { readonly expert?: object; readonly output?: string; readonly simplify?: boolean };
 	};
 }
 
