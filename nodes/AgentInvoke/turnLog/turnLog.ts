@@ -13,8 +13,8 @@ import type { TurnCalls } from '../api/callLimit';
 import type { OwnedTurn, TurnOwners } from './turnOwners';
 
 /**
- * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Limits per day are counted
- * from its rows.
+ * The recorded turns (§1.8, §1.9): one n8n Data Table per project, which people can read and edit. Limits per day
+ * are counted from its rows.
  */
 export const TURN_TABLE: TableSpec = {
 	name: 'flow_agent_turns',

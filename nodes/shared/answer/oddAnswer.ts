@@ -82,7 +82,7 @@ function oddEnd(answer: ChatAnswer, choice: ReasoningChoice): string {
 	}
 	if (!isEmpty(answer)) return '';
 	if (hasMedia(answer)) {
-		return "The answer is an image or a sound instead of text. Turn 'Simplify' off to get it in `raw`, or choose another model.";
+		return 'The answer is an image or a sound instead of text. Choose a model that answers in text.';
 	}
 	return reasoning
 		? `The model reasoned${although || ','} but gave no answer. Ask again, or ${remedy}.`
