@@ -469,7 +469,9 @@ test.each<[string, JsonObject]>([
 ])('an answer of %s is not called empty', async (_name, message) => {
 	const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'stop' }] });
 	const item = itemOf(valueOf((await askChat({ body: () => [body] })).result));
-	expect(item.ok && item.value.warning).toMatch(/^The answer is an image or a sound instead of text\. Choose a model that answers in text\.$/);
+	expect(item.ok && item.value.warning).toMatch(
+		/^The answer is an image or a sound instead of text\. Choose a model that answers in text\.$/,
+	);
 });
 
 test('an answer that is one of several says so', async () => {
