@@ -24,8 +24,8 @@ export function withAgentToken(
 }
 
 function authIn(description: unknown): object {
-	const { auth = BEARER } = entriesIn(entriesIn(parsed(description)).request);
-	return entriesIn(auth);
+	const { auth } = entriesIn(entriesIn(parsed(description)).request);
+	return entriesIn(auth ?? BEARER);
 }
 
 function entriesIn(value: unknown): Record<string, unknown> {
@@ -36,7 +36,8 @@ function parsed(description: unknown): unknown {
 	// An expression may return the JSON as an object.
 	if (typeof description !== 'string') return description;
 	try {
-		return JSON.parse(description) as unknown;
+		// The node reads it in a code fence, too. If it were not read here, the token would be sent in another header.
+		return JSON.parse(/\{[^]*\}/.exec(description)?.[0] ?? '') as unknown;
 	} catch {
 		return undefined;
 	}

@@ -46,7 +46,7 @@ const WIRE = {
 		rules: [
 			{ data: '[DONE]', end: true },
 			{ on: ['error'], fail: 'data.reason || reason || message || error' },
-			{ on: ['tool', 'tool_*', 'step', 'function_call'], step: true },
+			{ on: words('tool tool_* step function_call reasoning* thinking* thought*'), step: true },
 			{
 				on: ['done', 'end', 'final', 'finish', 'finished', 'complete', 'completed'],
 				whole: 'answer',

@@ -104,29 +104,29 @@ export function createEventFilter(eventPath: unknown, list: string): Result<Even
 /** n8n's column for deduplication keys holds 255 characters, and the ID is only a part of such a key. */
 const LONGEST_STORED_ID_CHARS = 100;
 
-/** @returns the ID, or its SHA-256 if it is too long to be stored */
+/** @returns the ID, or its SHA-256 if it is too long to be stored, or contains a NUL, which PostgreSQL rejects */
 export function shortId(id: string): string {
-	return id.length <= LONGEST_STORED_ID_CHARS ? id : sha256(id, 'hex');
+	return id.length <= LONGEST_STORED_ID_CHARS && !id.includes('\0') ? id : sha256(id, 'hex');
 }
 
 /**
- * Remembers the newest `limit` IDs with the lengths of their frames, so that memory stays bounded however long a trigger
+ * Remembers the newest `limit` IDs with digests of their frames, so that memory stays bounded however long a trigger
  * lives.
  */
 export class RecentIds {
-	private readonly ids = new Map<string, number>();
+	private readonly ids = new Map<string, string>();
 
 	constructor(private readonly limit: number) {}
 
-	/** The length of the frame that had the ID; `undefined` if none had. */
-	charsOf(id: string): number | undefined {
+	/** The digest of the frame that had the ID; `undefined` if none had. */
+	digestOf(id: string): string | undefined {
 		return this.ids.get(shortId(id));
 	}
 
-	add(id: string, chars: number): void {
+	add(id: string, digest: string): void {
 		// An ID that arrives again becomes the newest one.
 		this.remove(id);
-		this.ids.set(shortId(id), chars);
+		this.ids.set(shortId(id), digest);
 		const [oldest] = this.ids.keys();
 		if (this.ids.size > this.limit && oldest !== undefined) this.ids.delete(oldest);
 	}

@@ -161,7 +161,7 @@ function openClient(
 	const { clock, over } = frame;
 	const { requestsPerSecond, concurrency } = options;
 	const { account, fields } = read;
-	const agent = agentOf(read, context.getNode().credentials?.[CREDENTIAL]?.id ?? '');
+	const agent = agentOf(read, redact, context.getNode().credentials?.[CREDENTIAL]?.id ?? '');
 	const limits = { requestsPerSecond, concurrency };
 	const api = new AgentApi({
 		account,
@@ -176,13 +176,18 @@ function openClient(
 }
 
 /**
- * Identifies the agent of a credential. The token and the request are included only if they may differ from run to run,
- * because nothing else then tells the agents apart; otherwise, a new token or description would lose all sessions.
+ * Identifies the agent of a credential. The secrets and the request are included only if they may differ from run to
+ * run, because nothing else then tells the agents apart; otherwise, a new token or description would lose all sessions.
+ * Tables show the name, so it contains no key that the path may have.
  */
-function agentOf({ account, varies }: RunAccount<AgentAccount>, credentialId: string): string {
+function agentOf(
+	{ account, varies }: RunAccount<AgentAccount>,
+	redact: Redact,
+	credentialId: string,
+): string {
 	const { baseUrl, invokePath, secrets, wire } = account;
-	const name = `${baseUrl}${invokePath} ${credentialId}`.trim();
-	return varies ? `${name} ${shortSha256(JSON.stringify([secrets[0], wire.request]))}` : name;
+	const name = redact.known(`${baseUrl}${invokePath} ${credentialId}`.trim());
+	return varies ? `${name} ${shortSha256(JSON.stringify([secrets, wire.request]))}` : name;
 }
 
 function openSessions(

@@ -99,7 +99,9 @@ export class AgentApi {
 			return fail(explainHeldBack('the agent', retry.pausedMs));
 		if (outcome.kind === 'cancelled' && !call.maySend()) return fail(CLAIM_STALE);
 		if (outcome.kind !== 'answered') {
-			const facts = { account, redact, sessionId: call.sessionId };
+			// A call that may have arrived may have begun the session that the request names.
+			const { sessionId: named } = outcome.kind === 'unclear' ? request.value : call;
+			const facts = { account, redact, sessionId: named };
 			return fail(explainAgentCall(outcome, { repeatability, tries }, facts));
 		}
 		return outcome.data;
@@ -147,7 +149,7 @@ async function invokeOnce(
 		if (reader.isClosed || reader.fault) return 'closed';
 		return reader.isFinished ? 'finished' : 'progress';
 	});
-	if (ended.kind === 'timedOut') return failed(timedOut(call, call.sessionId));
+	if (ended.kind === 'timedOut') return failed(timedOut(call, asked));
 	// A stopped execution does not stop an agent that was asked, so that call is unclear, not cancelled.
 	if (ended.kind !== 'read') return ended.kind === 'reply' ? NO_EVENTS : ofWrite(ended);
 	const { sessionId } = call;

@@ -351,6 +351,7 @@ class ItemTurn<T extends AgentTurn> {
 	): Promise<Result<Pick<TurnResult, 'reply' | 'session'>, AgentFailure>> {
 		const { sessions, key, calls, turn } = this;
 		const { timeoutMs, attempts, sendAgain } = this.settings;
+		let isOfAnother = false;
 		const invoke = async (): ReturnType<AgentApi['invoke']> =>
 			await turn.client.api.invoke({
 				request: open,
@@ -359,9 +360,14 @@ class ItemTurn<T extends AgentTurn> {
 				tries: attempts,
 				sendAgain,
 				maySend: this.maySend,
-				onDelta: async (text) => await this.run.onDelta(turn, text),
+				onDelta: async (text) => {
+					// The words of another person's conversation must not appear in this one's chat.
+					if (!isOfAnother) await this.run.onDelta(turn, text);
+				},
 				onSession: (id) => {
-					if (key) sessions.opened(key, id, sessionId);
+					if (!key) return;
+					isOfAnother = sessions.isOfAnother(key, id);
+					sessions.opened(key, id, sessionId);
 				},
 				calls,
 			});

@@ -37,13 +37,14 @@ export function readAgentAccount(credential: Credential): Result<AgentAccount> {
 		: ok('');
 	if (!token.ok) return token;
 	const invokePath = pathOf(textOf(credential.invokePath).trim() || '/api/agents/Invoke');
+	const mediaUploadPath = pathOf(textOf(credential.mediaUploadPath).trim());
 	return ok({
 		baseUrl: entered.replace(/\/+$/, ''),
 		invokePath,
-		mediaUploadPath: pathOf(textOf(credential.mediaUploadPath).trim()),
+		mediaUploadPath,
 		wire: wire.value,
 		isDebugToken: token.value.startsWith('dbg_'),
-		secrets: [token.value, ...secretsIn(wire.value, invokePath)],
+		secrets: [token.value, ...secretsIn(wire.value, [invokePath, mediaUploadPath])],
 	});
 }
 
@@ -77,15 +78,15 @@ const UNLIKE_WORDS = /^(?=.*[^a-z_-]).{8}/;
  * The secrets in a description: the fixed parts of header values, and, of paths and bodies, values whose names say that
  * they are secret. Answers must not repeat them.
  */
-function secretsIn({ request }: Wire, invokePath: string): string[] {
-	const { headers, path, resumePath, test, open, message, resume } = request;
-	const ofHeaders = Object.entries(headers).flatMap(([name, template]) => {
-		if (!mayBeSecret(name, template)) return [];
+function secretsIn({ request }: Wire, paths: readonly string[]): string[] {
+	const { auth, headers, path, resumePath, test, open, message, resume } = request;
+	const ofHeaders = Object.entries({ ...auth, ...headers }).flatMap(([name, template]) => {
+		if (!mayBeSecret(name, template) || placeholdersOf(template).has('token')) return [];
 		return fixedParts(template).filter(
 			(value) => LONG.test(value) || (NAMES_SECRET.test(name) && UNLIKE_WORDS.test(value)),
 		);
 	});
-	const ofPaths = [invokePath, path, resumePath, test, open?.path ?? ''].flatMap((one) =>
+	const ofPaths = [...paths, path, resumePath, test, open?.path ?? ''].flatMap((one) =>
 		[...one.matchAll(/[?&]([^=&#]+)=([^&#]+)/g)].flatMap(([, name = '', value = '']) =>
 			namedSecrets(name, value),
 		),

@@ -21,7 +21,8 @@ export function readKey(label: string, value: unknown, entered: unknown = ''): R
 	const { value: text } = read;
 	const isNone = typeof value === 'object' && !holdsValue(parseJson(text) ?? text);
 	if (isNone || isOnlyFixed(text, entered)) return ok('');
-	const [missing] = NO_VALUE.exec(text) ?? [];
+	// A boolean is what an expression such as {{ $json.user && $json.user.id }} returns without a value.
+	const [missing] = typeof value === 'boolean' ? [text] : (NO_VALUE.exec(text) ?? []);
 	if (missing === undefined) return read;
 	return failInput(
 		`'${label}' is "${excerpt(text, 60)}" for this item: "${missing}" stands where a value should be`,

@@ -147,6 +147,36 @@ describe('NaN, which Number() returns for a missing field', () => {
 	});
 });
 
+test('words from the session of another key are not streamed to the chat of this one', async () => {
+	agent.answer((response) => {
+		response.setHeader('content-type', 'text/event-stream');
+		response.write(`data: ${envelope({ session_id: 'same', delta: 'Anna owes 7.' })}\n\n`);
+		response.end(`event: done\ndata: ${envelope({ session_id: 'same', answer: 'Anna owes 7.' })}\n\n`);
+	});
+	const items = ['anna', 'ben'].map((key) => ({ json: { say: 'hi', key } }));
+	const parameters = { sessionMode: 'mapped', sessionKey: '={{ $json.key }}', stream: true };
+	const options = { ...OPTIONS, concurrency: 1 };
+	const run = await agent.ask(
+		{ ...parameters, options },
+		{ ...CONTINUE, mode: 'webhook', streaming: true },
+		items,
+	);
+	const shown = run.chunks.filter(({ type }) => type === 'item').map(({ content }) => content);
+	expect(shown.join('')).toBe('Anna owes 7.');
+	expect(run.jsons()[1]?.error).toContain('belongs to another key');
+});
+
+test('a key in the path of the call is in no table', async () => {
+	const account = { invokePath: '/run?api_key=k3y-0123456' };
+	const options = { ...OPTIONS, idempotencyKey: 'k', recordTurns: true };
+	await agent.ask({ sessionMode: 'mapped', sessionKey: 'k', options }, { ...CONTINUE, account });
+	for (const name of ['flow_agent_sessions', 'flow_agent_turns', 'flow_task_ledger']) {
+		const rows = agent.tables.rows(name);
+		expect(rows).toHaveLength(1);
+		expect(JSON.stringify(rows)).not.toContain('k3y-0123456');
+	}
+});
+
 describe('a token that the platform writes with escapes', () => {
 	/** Each character as JSON may write it. */
 	const escaped = (text: string): string =>

@@ -130,7 +130,7 @@ test('keys that look like expressions, contain unusual characters or share their
 		'anna',
 		' anna',
 		0,
-		false,
+		'false',
 		{ a: 1 },
 	];
 	const first = await stage.run(

@@ -141,25 +141,25 @@ test('distinguishes IDs of several megabytes without storing them', () => {
 	const collectGarbage = runInNewContext('gc') as () => void;
 	const seen = new RecentIds(100);
 	const long = 'x'.repeat(5_000_000);
-	seen.add(`${long}1`, 7);
-	expect([seen.charsOf(`${long}1`), seen.charsOf(`${long}2`)]).toEqual([7, undefined]);
+	seen.add(`${long}1`, 'd');
+	expect([seen.digestOf(`${long}1`), seen.digestOf(`${long}2`)]).toEqual(['d', undefined]);
 	collectGarbage();
 	const before = process.memoryUsage().heapUsed;
-	for (let id = 0; id < 60; id++) seen.add(JSON.stringify({ id }).repeat(400_000), 1);
+	for (let id = 0; id < 60; id++) seen.add(JSON.stringify({ id }).repeat(400_000), 'd');
 	collectGarbage();
 	expect(process.memoryUsage().heapUsed - before).toBeLessThan(50_000_000);
 	seen.remove(`${long}1`);
-	expect(seen.charsOf(`${long}1`)).toBeUndefined();
+	expect(seen.digestOf(`${long}1`)).toBeUndefined();
 });
 
 test('remembers only the newest IDs, up to the limit', () => {
 	fc.assert(
 		fc.property(fc.array(fc.integer({ min: 0, max: 30 })), fc.integer({ min: 1, max: 10 }), (ids, limit) => {
 			const seen = new RecentIds(limit);
-			for (const id of ids) seen.add(String(id), id);
+			for (const id of ids) seen.add(String(id), `of ${id}`);
 			const newest = [...new Set([...ids].reverse())].slice(0, limit);
 			for (let id = 0; id <= 30; id++) {
-				expect(seen.charsOf(String(id))).toBe(newest.includes(id) ? id : undefined);
+				expect(seen.digestOf(String(id))).toBe(newest.includes(id) ? `of ${id}` : undefined);
 			}
 		}),
 	);

@@ -1,6 +1,8 @@
 import { ExecutionCancelledError, type IRun, type ITriggerFunctions } from 'n8n-workflow';
 
 import { wordsOfError } from '../../../shared/errors/expressionError';
+import { jsonText } from '../../../shared/text/json';
+import { shortSha256 } from '../../../shared/text/sha256';
 import { growingPauseMs, type PauseGrowth } from '../../../shared/time/growingPause';
 import type { Bridge, Peer } from '../../connection/failures';
 import { RecentIds, shortId } from '../../frames';
@@ -58,17 +60,18 @@ export class ExecutionStarter {
 	 * @returns false if the queue is full
 	 */
 	push(received: IncomingFrame, chars: number): boolean {
-		const { id } = received;
-		const earlierChars = id === undefined ? undefined : this.seen.charsOf(id);
-		if (earlierChars !== undefined) {
-			this.skipRepeated(received, earlierChars === chars);
+		const { id, frame } = received;
+		const digest = id === undefined ? '' : shortSha256(jsonText(frame) ?? '');
+		const earlier = id === undefined ? undefined : this.seen.digestOf(id);
+		if (earlier !== undefined) {
+			this.skipRepeated(received, earlier === digest);
 			return true;
 		}
 		// An oversized frame is accepted if the queue is empty; otherwise the platform might send it again forever.
 		const isTooMuch = this.queued > 0 && this.queuedChars + chars > MAX_QUEUED_CHARS;
 		if (isTooMuch || this.queued >= this.settings.maxQueued) return false;
 		// An ID is remembered only once its frame is queued, because a rejected frame may come again.
-		if (id !== undefined) this.seen.add(id, chars);
+		if (id !== undefined) this.seen.add(id, digest);
 		this.queue.push({ received, chars });
 		this.queuedChars += chars;
 		this.pumping ??= this.pump();

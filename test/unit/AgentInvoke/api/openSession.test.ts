@@ -81,3 +81,13 @@ test('a session whose ID only the request names is the one of the answer', async
 	const failed = await invoke({ ...said, status: 500 }, { request: chosen }, fields);
 	expect(failed.sessions).toEqual(['mine']);
 });
+
+test('a call that may have run names the session that only its request names, and one that was not sent does not', async () => {
+	const chosen = () => ok({ path: '', headers: {}, body: {}, sessionId: 'mine' });
+	for (const code of ['ETIMEDOUT', 'ECONNRESET']) {
+		const lost = await invoke({ kind: 'unclear', code, text: 'x' }, { request: chosen });
+		expect(lost.result).toMatchObject({ failure: { details: { mayHaveRun: true, sessionId: 'mine' } } });
+	}
+	const unsent = await invoke({ kind: 'notSent', code: 'ECONNREFUSED', text: 'x' }, { request: chosen });
+	expect(unsent.result).not.toHaveProperty('failure.details.sessionId');
+});

@@ -59,6 +59,7 @@ test.each([
 
 test('keys in the path and in the body of a description are hidden, too', () => {
 	const request = {
+		auth: { Authorization: 'Scheme-v1 $token', 'X-Gate-Key': 'g4te-01234' },
 		path: '/run?api_key=k3y-0123456&mode=fast-mode-1',
 		message: {
 			m: '$message',
@@ -70,10 +71,16 @@ test('keys in the path and in the body of a description are hidden, too', () => 
 	const account = readAgentAccount({
 		...CREDENTIAL,
 		invokePath: '/x?sig=s1g-456789',
+		mediaUploadPath: '/up?key=m3d-456789',
 		...describedBy({ request }),
 	});
 	expect(account).toMatchObject({
-		value: { secrets: [CREDENTIAL.agentToken, 's1g-456789', 'k3y-0123456', 't0k-98765', 'k-1234567'] },
+		value: {
+			secrets: [
+				...[CREDENTIAL.agentToken, 'g4te-01234', 's1g-456789', 'm3d-456789'],
+				...['k3y-0123456', 't0k-98765', 'k-1234567'],
+			],
+		},
 	});
 });
 
@@ -93,9 +100,12 @@ test.each([
 	[{ auth: { 'X-Key': '$token' } }, { 'X-Key': 't-0123456' }],
 	[{ auth: { Authorization: 'Token token=$token' } }, { Authorization: 'Token token=t-0123456' }],
 	[{ auth: {} }, {}],
+	[{ auth: null }, { Authorization: 'Bearer t-0123456' }],
 ])('a description with %j authenticates with %j', async (request, headers) => {
 	const { description } = describedBy({ request });
-	for (const given of [description, JSON.parse(description)]) {
+	const fenced = `\uFEFF\`\`\`json\n${description}\n\`\`\``;
+	for (const given of [description, JSON.parse(description), fenced]) {
+		expect(readAgentAccount({ ...CREDENTIAL, wire: 'described', description: given }).ok).toBe(true);
 		const credential = { agentToken: ' Bearer t-0123456 ', wire: 'described', description: given };
 		const sent = await new FlowAgentApi().authenticate(credential, {
 			url: 'https://p.example',

@@ -375,6 +375,12 @@ test('the last complete answer takes precedence over what was streamed, but not 
 	expect(read(standard, bare)).toMatchObject({ ok: false });
 });
 
+test('what an agent thinks before it answers is a step, not text', () => {
+	const thoughts = ['reasoning', 'thinking_delta', 'thought'].map((name) => event({ delta: 'Hm.' }, name));
+	const events = [...thoughts, event(envelope({ delta: 'Hi' })), event('[DONE]')];
+	expect(read(standard, events)).toMatchObject({ value: { answer: 'Hi' } });
+});
+
 test('a text followed by an interrupt is the question', () => {
 	const said = [event({ delta: 'Which ' }), event({ delta: 'size?' })];
 	expect(read(standard, [...said, event(envelope({ reason: 'interrupt' }), 'done')])).toMatchObject({

@@ -53,7 +53,7 @@ function scene(maxBatch: number, maxQueued = 100) {
 		push: (...ids: string[]) => {
 			for (const id of ids) delivery.push(received(id), 1);
 		},
-		pushSized: (id: string, chars: number) => delivery.push(received(id), chars),
+		pushSaying: (id: string, text: string) => delivery.push({ ...received(id), frame: { id, text } }, 30),
 		/** Pushes a frame without an ID, whose text has this length. @returns whether it was queued */
 		pushLong: (chars: number) => delivery.push({ ...received(''), id: undefined }, chars),
 		/** Ends the oldest execution that runs. */
@@ -123,8 +123,8 @@ test('accepts a frame larger than the limit if nothing else waits', async () => 
 });
 
 test('a frame with the ID of another one is skipped, and the first that differs from it is told of', () => {
-	const { delivery, lines, pushSized } = scene(1);
-	for (const chars of [10, 10, 11, 12]) expect(pushSized('anna', chars)).toBe(true);
+	const { delivery, lines, pushSaying } = scene(1);
+	for (const text of ['yes', 'yes', 'no!', 'why']) expect(pushSaying('anna', text)).toBe(true);
 	expect(delivery.queued).toBe(1);
 	expect(lines).toEqual([
 		expect.stringMatching(/^debug: skipped a frame that arrived twice$/),
@@ -238,4 +238,10 @@ test("a key fits into n8n's column, however long the ID, and long IDs get differ
 	);
 	expect(keys[0]).not.toBe(keys[1]);
 	expect(keys[0]?.length).toBeLessThanOrEqual(255);
+});
+
+test('a key contains no NUL, which PostgreSQL rejects, and IDs with one get different keys', () => {
+	const keys = ['a\0', 'a\uFFFD', 'a'].map((id) => deduplicationKey('w', 'n', [{ id }]));
+	expect(new Set(keys).size).toBe(3);
+	expect(keys.join('')).not.toContain('\0');
 });
