@@ -319,6 +319,11 @@ function wordsIn(text: string): string[] {
 	return text.match(/[\p{L}\p{N}][\p{L}\p{N}_'’-]*/gu) ?? [];
 }
 
+/** Whether something is missing before or after a text. */
+export function isFragment(text: string): boolean {
+	return /^\s*[,;，、]/.test(text) || IS_CONTINUED.test(text);
+}
+
 /**
  * What a text is among others that are joined to one: an affix goes with any picture (quality words, a beginning such as
  * `photo of`, an instruction to a model), a short text may be a trigger word, a list has phrases, prose has sentences.

@@ -1,8 +1,10 @@
+import { isOnlyFixed } from '../../shared/effects/itemKey';
 import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, member, objectsIn } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
+import { isFragment } from '../graph/names';
 import { readFieldId, shortTitle } from './formFields';
 import { promptChoice } from './inputRanking';
 import { inputName, toJson, valueIn, withInputs, type Prompt, type PromptInput } from './prompt';
@@ -60,7 +62,7 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 		const value = member(given, id);
 		const isExpression = typeof text === 'string' && text.startsWith('=');
 		const isBlank = typeof value === 'string' && !value.trim() && rowIn(schema, id, 'type') === 'number';
-		if (!isBlank && !(isExpression && isNothing(value))) return [];
+		if (!isBlank && !(isExpression && (isNothing(value) || isLeftOver(value, text)))) return [];
 		return [
 			`"${rowTitle(schema, id)}" has no value${isExpression ? ' (an expression returned nothing)' : ''}`,
 		];
@@ -70,6 +72,11 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 		`'Inputs to Change' cannot be sent: ${complaints.join('; ')}`,
 		'Correct the expression or enter a value, or remove the row to keep the hosted value. Nothing was submitted for this item.',
 	);
+}
+
+/** Whether only the beginning or the end of a text is left, because the expressions in it returned nothing. */
+export function isLeftOver(text: unknown, entered: unknown): text is string {
+	return typeof text === 'string' && isOnlyFixed(text, entered) && isFragment(text);
 }
 
 /** Sets the inputs that describe the image to the text of the field "Prompt"; rows may set all but the main one. */

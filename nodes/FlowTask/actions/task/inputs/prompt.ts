@@ -17,6 +17,7 @@ import {
 	type Prompt,
 } from '../../../workflow/prompt';
 import {
+	isLeftOver,
 	promptFromForm,
 	refuseMissingRows,
 	withPromptText,
@@ -70,12 +71,14 @@ function readFields(context: IExecuteFunctions, itemIndex: number): Result<Promp
 function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const entered: unknown = context.getNodeParameter('promptText', itemIndex, '', { rawExpressions: true });
 	if (entered === '' || entered === undefined) return ok('');
-	return filledText(
-		'Prompt',
-		context.getNodeParameter('promptText', itemIndex, ''),
-		'Check that the expression returns text, and the cell that it reads. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
-	);
+	const text: unknown = context.getNodeParameter('promptText', itemIndex, '');
+	return isLeftOver(text, entered)
+		? failInput(`'Prompt' is only "${excerpt(text, 80)}" for this item`, NO_TEXT)
+		: filledText('Prompt', text, NO_TEXT);
 }
+
+const NO_TEXT =
+	'Check that the expression returns text, and the cell that it reads. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.';
 
 /** An empty field changes nothing, but an expression that returns nothing is a mistake. */
 function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: string): Result<Prompt> {
