@@ -14,7 +14,7 @@ function anyOf(...words: string[]): RegExp {
 }
 
 // `nag` is guidance away from a text.
-const NEGATIVE = anyOf('negative neg nag uncond exclude', '负 負 反向 否定 ネガ');
+const NEGATIVE = anyOf(String.raw`negative neg nag uncond\p{L}* exclude`, '负 負 反向 否定 ネガ');
 /** 正面 is "the front", too: 正面全身 is a view of a whole figure. */
 const POSITIVE = anyOf('positive pos', '正面(?![一-鿿]) 正面(?=[提条描文关词詞]) 正向 正提示 肯定 ポジ');
 
@@ -41,7 +41,7 @@ const SWITCH_VALUE = /^(yes|no|on|off|true|false|enabled?|disabled?)$/i;
 const NUMBERS = /^\s*[-+]?[\d.]+(\s*,\s*[-+]?[\d.]+)+\s*$/;
 /** An entry of a list of sizes or models, or a file: `3:2___XL 1216x832`. */
 const LIST_ENTRY =
-	/^[^\n]{0,60}(_{3}|\d{3,4}\s?[x×*]\s?\d{3,4})[^\n]{0,60}$|^\s*\d+\s*:\s*\d+\s*$|^[^\n]{0,200}\.(safetensors|ckpt|pth?|bin|gguf|onnx|png|jpe?g|webp|gif|mp4|wav|mp3|flac|txt|json|csv)\s*$/i;
+	/^[^\n]{0,60}(_{3}|\d{3,4}\s?[x×*]\s?\d{3,4})[^\n]{0,60}$|^\s*\d+\s*:\s*\d+\s*$|^(?!.*embedding:)[^\n]{0,200}\.(safetensors|ckpt|pth?|bin|gguf|onnx|png|jpe?g|webp|gif|mp4|wav|mp3|flac|txt|json|csv)\s*$/i;
 /** Several words in a row, or a sentence of a language without spaces: a prompt, whatever its name. */
 const PROSE = /(\p{L}\S*\s+){5}|[，。、]/u;
 const PROSE_LOOKED_AT_CHARS = 200;
@@ -214,9 +214,12 @@ export function isPromptPlace(value: Json): boolean {
 }
 
 /** Whether somebody gave a node a title that calls its text the prompt, and not one for a node that reads a picture. */
-export function hasPromptTitle({ title, classType }: DefinitionNode): boolean {
+export function hasPromptTitle({ title, classType }: DefinitionNode, text: Json): boolean {
+	if (typeof text === 'string' && ROLE.test(text)) return false;
 	const [name, type] = [title, classType].map((some) => wordsOf(some).toLowerCase().replaceAll(' ', ''));
-	if (!name || !type || type.includes(name) || name.includes(type) || /encode/i.test(title)) return false;
+	// A title that the class contains is usually the editor's own.
+	const isOwn = name !== 'prompt' && (!name || !type || type.includes(name) || name.includes(type));
+	if (isOwn || /encode/i.test(title)) return false;
 	if (FINDER_NODE.test(title)) return false;
 	return (PROMPT_NAME.test(wordsOf(title)) || polarityIn(title) === 'positive') && !isSideText(title);
 }
@@ -300,9 +303,11 @@ const CONTINUES =
 	/^\s*([,;.，、]|((in|the|this|a)\s+)*(style\b|image is\b|photo is\b)|(with|and|by|shot|rendered|illustrated|photographed|drawn|captured|lit)\s)/i;
 const IS_CONTINUED = /([:：]|\b(of|an?|the|by|with|and|in|featuring|showing))\s*$/i;
 const STRENGTH_LOOKED_AT_CHARS = 2_000;
+/** What only a language model is told, whatever the title says. */
+const ROLE = /^\W*(you are|you're|your (task|job|role)|act as|rewrite|rephrase|respond|你是)/i;
 /** What a language model is told to do; an edit of a picture begins with the same verbs, but speaks of no text. */
 const INSTRUCTION =
-	/^\W*(you are|you're|your (task|job|role)|act as|describe|rewrite|rephrase|translate|summari[sz]e|output|analy[sz]e|respond|based on|given|write|请|你是|描述|根据)|^\W*(turn|transform|convert|enhance|improve|refine|expand|create|generate|make|produce)\b[^.]{0,80}\b(prompts?|text|idea|description|sentence|caption)\b/i;
+	/^\W*(describe|translate|summari[sz]e|output|analy[sz]e|based on|given|write|请|描述|根据)|^\W*(turn|transform|convert|enhance|improve|refine|expand|create|generate|make|produce)\b[^.]{0,80}\b(prompts?|text|idea|description|sentence|caption)\b/i;
 /** A phrase that names an artist or a manner. */
 const MANNER_PHRASE = /^\s*(art |painted |drawn )?by\s|\bin (the|a) style of\b/i;
 
@@ -314,6 +319,11 @@ function wordsIn(text: string): string[] {
 	return text.match(/[\p{L}\p{N}][\p{L}\p{N}_'’-]*/gu) ?? [];
 }
 
+/** Whether something is missing before or after a text. */
+export function isFragment(text: string): boolean {
+	return /^\s*[,;，、]/.test(text) || IS_CONTINUED.test(text);
+}
+
 /**
  * What a text is among others that are joined to one: an affix goes with any picture (quality words, a beginning such as
  * `photo of`, an instruction to a model), a short text may be a trigger word, a list has phrases, prose has sentences.
@@ -321,8 +331,7 @@ function wordsIn(text: string): string[] {
 export function strengthOf(value: string): Strength {
 	const text = value.slice(0, STRENGTH_LOOKED_AT_CHARS).replace(/<[^>]*>|\(|\)|:[\d.]+/g, ' ');
 	if (!text.trim()) return value.trim() ? 'affix' : 'blank';
-	if (CONTINUES.test(text) || IS_CONTINUED.test(text) || INSTRUCTION.test(text) || TEMPLATE.test(text))
-		return 'affix';
+	if ([CONTINUES, IS_CONTINUED, INSTRUCTION, TEMPLATE, ROLE].some((one) => one.test(text))) return 'affix';
 	const letters = text.match(/[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}]/gu)?.length ?? 0;
 	const phrases = text
 		.split(/[,.;\n，。、]/)

@@ -36,8 +36,8 @@ export function laterNodes(graph: Graph, makers: readonly DefinitionNode[]): Rea
 	return later;
 }
 
-/** Names such as `coordinates_positive`, of inputs for places in a picture. */
-const NO_CONDITIONING = /coord|points?(_|$)|bbox|box|mask|area/i;
+/** `coordinates_positive` is for places in a picture; `empty_conditioning` and the middle one, `cond2`, are no prompts. */
+const NO_CONDITIONING = /coord|points?(_|$)|bbox|box|mask|area|empty|cond2/i;
 
 /** A guider and some samplers have a single conditioning, the positive one. */
 export function polarityOf(name: string, node: DefinitionNode): Polarity | undefined {

@@ -9,7 +9,7 @@ import {
 import { describeSpec, type ParameterSpec } from '../../shared/workflow/parameterView';
 import { specOf } from './fileNodes';
 import { graphOf, holderOf } from '../graph/links';
-import { inputName, inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
+import { inputName, inputsIn, NOT_SUBMITTED, withInputs, type Prompt, type PromptInput } from './prompt';
 import { promptsOf } from './inputRanking';
 import { convertTo, kindOf, showValue, type Kind } from './values';
 
@@ -46,7 +46,7 @@ export function checkOverrides(
 	const count = complaints.length === 1 ? 'One input does' : `${complaints.length} inputs do`;
 	return failInput(
 		`${count} not fit the workflow: ${list}`,
-		`Correct or remove what does not fit. ${isAnyGone ? REFRESH : ''}Nothing was submitted for this item.`,
+		`Correct or remove what does not fit. ${isAnyGone ? REFRESH : ''}${NOT_SUBMITTED}`,
 	);
 }
 
@@ -160,6 +160,6 @@ export function refuseEmptyPrompts(prompt: Prompt, known: WorkflowKnowledge): Fa
 	if (names.length === 0) return undefined;
 	return badInput(
 		`The prompt is empty: ${names.join('; ')}`,
-		'Check the expression and the cell that it reads. To keep the hosted text for all items, remove this input from the node. Nothing was submitted for this item.',
+		`Check the expression and the cell that it reads. To keep the hosted text for all items, remove this input from the node. ${NOT_SUBMITTED}`,
 	);
 }

@@ -1,4 +1,3 @@
-import { isWebAddress } from '../../shared/text/webAddress';
 import type { DefinitionInput, DefinitionNode, WorkflowDefinition } from '../../shared/workflow/definition';
 import type { ParameterSpec, ParameterView } from '../../shared/workflow/parameterView';
 import { graphOf, sourceOf } from '../graph/links';
@@ -17,7 +16,7 @@ interface NamedNode {
 export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 	const loaders = nodes.flatMap((node) => {
 		const { nodeId, title, inputs } = node;
-		const files = inputs.filter((input) => takesFile(node, input)).map(({ name }) => name);
+		const files = inputs.filter((input) => isImageInput(node, input)).map(({ name }) => name);
 		if (files.length === 0) return [];
 		const name = `${title} (${nodeId}) · ${files.join(', ')}`;
 		const isFed = inputs.some(({ isLink }) => isLink);
@@ -26,15 +25,10 @@ export function imageNodesIn({ nodes }: WorkflowDefinition): NamedNode[] {
 	return loaders.sort((one, other) => one.order - other.order).map(({ name, value }) => ({ name, value }));
 }
 
-/** Whether an input takes an uploaded image or another file; one that is hosted with a link takes links as they are. */
+/** Whether an input takes an uploaded image or another file. */
 export function isImageInput(node: DefinitionNode, input: DefinitionInput): boolean {
-	const takesLink =
-		/url$/i.test(input.name) || (typeof input.value === 'string' && isWebAddress(input.value));
-	return takesFile(node, input) && !takesLink;
-}
-
-function takesFile(node: DefinitionNode, input: DefinitionInput): boolean {
-	return isFileInput(input) && !isEditorState(node, input) && !savesFiles(node) && !readsText(node);
+	if (!isFileInput(input) || /url$/i.test(input.name)) return false;
+	return !isEditorState(node, input) && !savesFiles(node) && !readsText(node);
 }
 
 /** Whether a node takes the content of a file as text, and not the ID of an upload. */

@@ -30,8 +30,12 @@ export function imageValuesIn(
 		const input = node?.inputs.find(({ name }) => name === parameter);
 		if (!node || !input || !isImageInput(node, input) || typeof entered === 'object') return [];
 		const value = String(entered).trim();
+		const source = sourceOf(value, isFileField);
+		const hosted = input.value;
+		// An input that is hosted with a link takes links as they are.
+		if (source === 'link' && typeof hosted === 'string' && isWebAddress(hosted)) return [];
 		const label = `${node.title} (node ${nodeId}) · ${parameter}`;
-		return [{ nodeId, parameter, value, source: sourceOf(value, isFileField), label, hosted: input.value }];
+		return [{ nodeId, parameter, value, source, label, hosted }];
 	});
 }
 

@@ -53,9 +53,11 @@ export function promptChoice(definition: WorkflowDefinition): PromptChoice {
 function analyzeAnew(definition: WorkflowDefinition): Analysis {
 	const graph = graphOf(definition);
 	const { texts, main, alsoNegative } = findTexts(graph);
-	// An empty text that is a negative prompt, too, is meant to stay empty.
+	// An empty text that is a negative prompt, too, or one more text of the same image, is meant to stay empty.
+	const isApart = (input: DefinitionInput): boolean =>
+		alsoNegative.has(input) || main?.texts.some((one) => one.input === input) === true;
 	const mayBeCopy = ({ rank, input }: RankedInput): boolean =>
-		rank === 'positive' && !(isEmptyText(input) && alsoNegative.has(input));
+		rank === 'positive' && !(isEmptyText(input) && isApart(input));
 	const choice = choosePrompt(main ?? ownOrTitled(graph, texts), texts.filter(mayBeCopy));
 	const held = findHeldNumbers(graph);
 	const isRanked = new Set(texts.map(({ input }) => input));

@@ -3,6 +3,9 @@ import { jsonText, parseJson, type Json, type JsonObject } from '../../shared/te
 import { lossIn, ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
 import { convertTo, showValue } from './values';
 
+/** Ends what a refused item is told. */
+export const NOT_SUBMITTED = 'Nothing was submitted for this item.';
+
 /** `prompt` of §4.1: node ID -> the inputs changed in this request. */
 export type Prompt = Record<string, { inputs: JsonObject }>;
 
@@ -63,7 +66,7 @@ export function promptFromFields(rows: readonly OverrideField[]): Result<Prompt>
 	if (complaints.length === 0) return ok(withInputs({}, [...inputs.values()]));
 	return failInput(
 		`'Inputs by Node ID' cannot be sent: ${complaints.join('; ')}`,
-		`Correct ${complaints.length === 1 ? 'this row' : 'these rows'} in the node. Nothing was submitted for this item.`,
+		`Correct ${complaints.length === 1 ? 'this row' : 'these rows'} in the node. ${NOT_SUBMITTED}`,
 	);
 }
 

@@ -124,14 +124,15 @@ export function choosePrompt({ texts, writers }: TextFlow, all: readonly GraphIn
 
 /**
  * Of texts that are joined into one, the one that says most. A text that is encoded on its own describes a part of the
- * image, and is no less a prompt for being shorter.
+ * image, and is no less a prompt for being shorter; nor is a short text beside an empty one.
  */
 function likeliest(candidates: readonly Candidate[], most: number): readonly Candidate[] {
 	const first = candidates.find(({ score }) => score === most);
+	const base = most < MAIN + CALLED ? MAIN : MAIN + CALLED;
+	const isEmpty = most === base + STRENGTHS.indexOf('blank');
+	const least = base + STRENGTHS.indexOf(isEmpty ? 'short' : 'list');
 	const isPart = (one: Candidate): boolean =>
-		most < MAIN + CALLED &&
-		one.encodedBy !== first?.encodedBy &&
-		one.score >= MAIN + STRENGTHS.indexOf('list');
+		(isEmpty || one.encodedBy !== first?.encodedBy) && one.score >= least;
 	return candidates.filter((one) => one.score === most || isPart(one));
 }
 
@@ -214,7 +215,7 @@ function scoreOf(text: GraphInput): number {
 	const { node, input } = text;
 	if (isBeside(text)) return STRENGTHS.indexOf(strengthAt(text));
 	const isAlone = !node.inputs.some((one) => one !== input && bringsText(node, one));
-	const isCalled = isPromptPlace(input.value) || (isAlone && hasPromptTitle(node));
+	const isCalled = isPromptPlace(input.value) || (isAlone && hasPromptTitle(node, input.value));
 	return MAIN + (isCalled ? CALLED : 0) + STRENGTHS.indexOf(strengthAt(text));
 }
 

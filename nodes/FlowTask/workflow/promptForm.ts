@@ -1,11 +1,21 @@
+import { isOnlyFixed } from '../../shared/effects/itemKey';
 import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
 import { ROUNDED, roundedNumber } from '../../shared/form/pastedJson';
 import { excerpt, isJsonObject, member, objectsIn } from '../../shared/text/json';
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
+import { isFragment } from '../graph/names';
 import { readFieldId, shortTitle } from './formFields';
 import { promptChoice } from './inputRanking';
-import { inputName, toJson, valueIn, withInputs, type Prompt, type PromptInput } from './prompt';
+import {
+	inputName,
+	NOT_SUBMITTED,
+	toJson,
+	valueIn,
+	withInputs,
+	type Prompt,
+	type PromptInput,
+} from './prompt';
 
 /** The rows of the form as n8n stores them, and their values for one item. */
 export interface FormRows {
@@ -46,7 +56,7 @@ export function promptFromForm(value: unknown, entered: unknown): Result<Prompt>
 		if (rounded !== undefined) {
 			return failInput(
 				`'Inputs to Change' cannot be sent: ${inputName(nodeId, parameter)} contains ${rounded}, which ${ROUNDED}`,
-				'Enter a smaller number, or remove the row to keep the hosted value. Nothing was submitted for this item.',
+				`Enter a smaller number, or remove the row to keep the hosted value. ${NOT_SUBMITTED}`,
 			);
 		}
 		if (rowValue !== null) inputs.push({ nodeId, parameter, value: rowValue });
@@ -60,7 +70,7 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 		const value = member(given, id);
 		const isExpression = typeof text === 'string' && text.startsWith('=');
 		const isBlank = typeof value === 'string' && !value.trim() && rowIn(schema, id, 'type') === 'number';
-		if (!isBlank && !(isExpression && isNothing(value))) return [];
+		if (!isBlank && !(isExpression && (isNothing(value) || isLeftOver(value, text)))) return [];
 		return [
 			`"${rowTitle(schema, id)}" has no value${isExpression ? ' (an expression returned nothing)' : ''}`,
 		];
@@ -68,8 +78,13 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 	if (complaints.length === 0) return undefined;
 	return badInput(
 		`'Inputs to Change' cannot be sent: ${complaints.join('; ')}`,
-		'Correct the expression or enter a value, or remove the row to keep the hosted value. Nothing was submitted for this item.',
+		`Correct the expression or enter a value, or remove the row to keep the hosted value. ${NOT_SUBMITTED}`,
 	);
+}
+
+/** Whether only the beginning or the end of a text is left, because the expressions in it returned nothing. */
+export function isLeftOver(text: unknown, entered: unknown): text is string {
+	return typeof text === 'string' && isOnlyFixed(text, entered) && isFragment(text);
 }
 
 /** Sets the inputs that describe the image to the text of the field "Prompt"; rows may set all but the main one. */
@@ -81,7 +96,7 @@ export function withPromptText(
 	if (!definition) {
 		return failInput(
 			"'Prompt' cannot be sent: the node does not know which input of the workflow is its prompt",
-			"Paste the API-format export into 'Workflow Definition', or choose a workflow that was saved with it. Without the export, clear 'Prompt' and enter its text in the option 'Inputs by Node ID'. Nothing was submitted for this item.",
+			`Paste the API-format export into 'Workflow Definition', or choose a workflow that was saved with it. Without the export, clear 'Prompt' and enter its text in the option 'Inputs by Node ID'. ${NOT_SUBMITTED}`,
 		);
 	}
 	const { filled, between, why } = promptChoice(definition);
@@ -93,14 +108,14 @@ export function withPromptText(
 				: '';
 		return failInput(
 			`'Prompt' cannot be sent: ${why}`,
-			`Clear 'Prompt' and choose the input under 'Inputs to Change'${orName}. Nothing was submitted for this item.`,
+			`Clear 'Prompt' and choose the input under 'Inputs to Change'${orName}. ${NOT_SUBMITTED}`,
 		);
 	}
 	const { node, input } = target;
 	if (valueIn(prompt, node.nodeId, input.name) !== undefined) {
 		return failInput(
 			`'Prompt' and another field or option both set ${inputName(node.nodeId, input.name)}`,
-			"Clear one of them: 'Prompt', the row in 'Inputs to Change', or the option. Nothing was submitted for this item.",
+			`Clear one of them: 'Prompt', the row in 'Inputs to Change', or the option. ${NOT_SUBMITTED}`,
 		);
 	}
 	const free = others.filter((one) => valueIn(prompt, one.node.nodeId, one.input.name) === undefined);

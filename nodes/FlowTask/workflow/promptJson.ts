@@ -4,10 +4,9 @@ import { excerpt, isJsonObject, jsonText, type JsonObject } from '../../shared/t
 import { holdsEditorFile, readDefinition } from '../../shared/workflow/definition';
 import { readParameterView } from '../../shared/workflow/parameterView';
 import { membersOf, readPastedObject } from '../../shared/workflow/pasted';
-import { toJson, type Prompt } from './prompt';
+import { NOT_SUBMITTED, toJson, type Prompt } from './prompt';
 
 const FIELD = 'Prompt (JSON)';
-const NOT_SUBMITTED = 'Nothing was submitted for this item.';
 
 /**
  * Reads a pasted `prompt`, bare or as a whole request body (§4.1, rule 6). The full export, the editor's own file and

@@ -5,7 +5,7 @@ import { describeSpec, type ParameterView } from '../../shared/workflow/paramete
 import { findSeeds, type ForeignSeed } from '../graph/foundSeeds';
 import { type GraphInput } from '../graph/links';
 import { hasShortSeeds, isSeed } from '../graph/names';
-import { inputsIn, withInputs, type Prompt, type PromptInput } from './prompt';
+import { inputsIn, NOT_SUBMITTED, withInputs, type Prompt, type PromptInput } from './prompt';
 
 /** How seeds are set. If the export's seed were kept, every run would make the same image. */
 export type SeedMode = 'keep' | 'random' | 'fixed' | 'increment';
@@ -185,7 +185,7 @@ function noVariants(count: number, { definition }: SeedPlan): Result<never> {
 	const orPaste = definition ? '' : "Paste the workflow's export into 'Workflow Definition', or set ";
 	return failInput(
 		`'Variants' is ${count}, but the node knows of no seed input that it can set: all ${count} images would be the same`,
-		`${orPaste || 'Set '}'Seed Mode' to Random and ${targetAdvice(definition)}; or set 'Variants' to 1. Nothing was submitted for this item.`,
+		`${orPaste || 'Set '}'Seed Mode' to Random and ${targetAdvice(definition)}; or set 'Variants' to 1. ${NOT_SUBMITTED}`,
 	);
 }
 
@@ -211,7 +211,7 @@ function drawSeed(
 	});
 	return failInput(
 		`Too few seeds fit all inputs that 'Seed Mode' sets: ${ranges.join(', ')}`,
-		"List under 'Seed Targets' only inputs that accept the same seed, or lower 'Variants'. Nothing was submitted for this item.",
+		`List under 'Seed Targets' only inputs that accept the same seed, or lower 'Variants'. ${NOT_SUBMITTED}`,
 	);
 }
 
@@ -274,7 +274,7 @@ function readTargets(text: string, definition: WorkflowDefinition | undefined): 
 		if (alsoFor) {
 			return failInput(
 				`'Seed Targets' contains "${excerpt(name, 60)}", whose number is also used for ${nameOf(alsoFor)}`,
-				"Give the seed a number of its own in the workflow, or set 'Seed Mode' to Keep. Nothing was submitted for this item.",
+				`Give the seed a number of its own in the workflow, or set 'Seed Mode' to Keep. ${NOT_SUBMITTED}`,
 			);
 		}
 		targets.push(target.value);
@@ -296,7 +296,7 @@ function readTarget(name: string, definition: WorkflowDefinition | undefined): R
 	if (known && other) {
 		return failInput(
 			`'Seed Targets' contains "${shown}", which is "${known.parameter}" of node ${known.nodeId} and "${other.parameter}" of node ${other.nodeId}`,
-			"Rename one of the two nodes in the workflow, or set the seed under 'Inputs to Change'. Nothing was submitted for this item.",
+			`Rename one of the two nodes in the workflow, or set the seed under 'Inputs to Change'. ${NOT_SUBMITTED}`,
 		);
 	}
 	const target = known ?? splits[0];

@@ -40,13 +40,16 @@ export function convertTo(kind: Kind, value: Json): Result<Json, string> {
 			return word === 'true' || word === 'false' ? ok(word === 'true') : fail('true or false');
 		}
 		case 'text':
-			return value === null || typeof value === 'object' ? fail('text') : ok(String(value));
+			return value === null || typeof value === 'object' ? fail('text') : convertTo('any', String(value));
 		case 'list':
 			return Array.isArray(value) ? ok(value) : fail('an array');
 		case 'object':
 			return isJsonObject(value) ? ok(value) : fail('an object');
 		case 'any':
-			return ok(value);
+			// What n8n makes of an object between words: a poster for {{ $json.product }}.
+			return typeof value === 'string' && value.includes('[object Object]')
+				? fail('text without an object in it')
+				: ok(value);
 	}
 }
 

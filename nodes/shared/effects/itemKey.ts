@@ -41,7 +41,7 @@ export function readText(label: string, value: unknown): Result<string> {
 }
 
 /** Whether only the fixed part of a field such as `customer-{{ $json.id }}` is left, because its expressions are empty. */
-function isOnlyFixed(text: string, entered: unknown): boolean {
+export function isOnlyFixed(text: string, entered: unknown): boolean {
 	if (typeof entered !== 'string' || !entered.startsWith('=') || !entered.includes('{{')) return false;
 	return (
 		entered

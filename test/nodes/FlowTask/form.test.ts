@@ -114,6 +114,14 @@ describe('the field Prompt', () => {
 	test.each([
 		[{ promptText: '={{ $json.nothing }}' }, "'Prompt' is empty for this item"],
 		[{ promptText: '={{ [1] }}' }, "'Prompt' is [1], not text"],
+		[
+			{ promptText: '=A portrait of {{ $json.nothing }}' },
+			'\'Prompt\' is only "A portrait of" for this item',
+		],
+		[
+			{ promptText: '=A poster for {{ ({}) }}' },
+			'text is "A poster for [object Object]", but must be text without',
+		],
 		[{ workflowDefinition: '{}' }, 'the node does not know which input of the workflow is its prompt'],
 		[
 			{ workflowDefinition: '{"1": {"class_type": "Upscale", "inputs": {"scale": 2}}}' },
@@ -270,6 +278,7 @@ test('a value of the wrong type is reported with the title of its row', async ()
 
 test.each<[string, unknown, string, string]>([
 	['6/text', '={{ $json.nothing }}', 'string', 'Prompt (6) · Positive · text'],
+	['6/text', '=A portrait of {{ $json.nothing }}', 'string', 'Prompt (6) · Positive · text'],
 	['3/steps', "={{ '' }}", 'number', 'steps (3), from 1 to 100 · KSampler'],
 	['57%3A43/noise_seed', '={{ $json.nothing }}', 'number', 'noise_seed of node 57:43'],
 ])('the row %s with %j for an item submits no task', async (id, value, type, title) => {

@@ -98,6 +98,8 @@ describe('checkOverrides', () => {
 		['3', 'add_noise', 'yes', 'add_noise is "yes", but must be true or false'],
 		['3', 'sampler_name', { a: 1 }, 'sampler_name is {"a":1}, but must be text'],
 		['3', 'sampler_name', null, 'sampler_name is null, but must be text'],
+		['3', 'sampler_name', 'for [object Object]', 'must be text without an object in it'],
+		['57:43', 'none', '[object Object]', 'must be text without an object in it'],
 		['57:43', 'list', '[1]', 'Mixed (node 57:43) · list is "[1]", but must be an array'],
 		['57:43', 'object', [1], 'object is [1], but must be an object'],
 		['3', 'model', 'sd', 'Sampler (node 3) · model comes from another node, so it cannot be set'],

@@ -1,5 +1,6 @@
 import { checkOverrides } from '../../../../nodes/FlowTask/workflow/checks';
 import { imageNodesIn, isImageInput } from '../../../../nodes/FlowTask/workflow/fileNodes';
+import { imageValuesIn } from '../../../../nodes/FlowTask/workflow/imageValues';
 import { formFields } from '../../../../nodes/FlowTask/workflow/formFields';
 import { readKnowledge } from '../../../../nodes/shared/workflow/definition';
 import { valueOf } from '../../results';
@@ -71,4 +72,21 @@ it('an encoded image and the file of a model take no upload', () => {
 	expect(imageNodesIn(definition)).toEqual([{ value: '3', name: 'LoadImage (3) · image' }]);
 	const uploads = definition.nodes.filter((node) => node.inputs.some((input) => isImageInput(node, input)));
 	expect(uploads.map(({ nodeId }) => nodeId)).toEqual(['3']);
+});
+
+it('a file of the item is uploaded for an input that is hosted with a link, and a link is sent as it is', () => {
+	const source = {
+		'1': { class_type: 'LoadImageFromUrl', inputs: { image: 'https://a.example/b.png' } },
+		'2': { class_type: 'VideoNode', inputs: { image_url: '' } },
+	};
+	const { definition = { nodes: [] } } = valueOf(readKnowledge(source, ''));
+	const found = (image: string): string[] =>
+		imageValuesIn(
+			{ '1': { inputs: { image } }, '2': { inputs: { image_url: image } } },
+			definition,
+			(name) => name === 'photo',
+		).map((one) => `${one.nodeId} ${one.source}`);
+	expect(found('photo')).toEqual(['1 file field']);
+	expect(found('https://a.example/c.png')).toEqual([]);
+	expect(imageNodesIn(definition).map(({ value }) => value)).toEqual(['1']);
 });

@@ -45,6 +45,16 @@ const held = (value: string, title?: string): Nodes[string] =>
 const joined = (string_a: unknown, string_b: unknown): Nodes[string] =>
 	node('StringConcatenate', { string_a, string_b });
 const encoded = (text: unknown): Nodes[string] => node('CLIPTextEncode', { text, clip: ['4', 1] });
+/** The same as `sampled`, with a short prompt and a guider. */
+const guided = (classType: string, inputs: Record<string, unknown>): Nodes =>
+	sampled(
+		{
+			'3': node('SamplerCustomAdvanced', { guider: ['22', 0], latent_image: ['5', 0] }),
+			'12': encoded(''),
+			'22': node(classType, inputs),
+		},
+		'a cat',
+	);
 const PHOTO = node('LoadImage', { image: 'a.png' });
 const speaks = (classType: string, inputs: Record<string, unknown>): Nodes => ({
 	'1': node('LoadAudio', { audio: 'me.wav' }),
@@ -83,6 +93,54 @@ describe('fills', () => {
 				'16': node('CLIPTextEncode', { text: '', clip: ['14', 1] }),
 				'8': node('VAEDecode', { samples: ['13', 0], vae: ['4', 2] }),
 			},
+			['6/text'],
+		],
+		[
+			'an empty text that its title calls the prompt, but no other one that is encoded beside it',
+			{
+				...sampled({ '10': node('CLIPTextEncode', { text: '' }, 'Prompt') }),
+				'6': node('ConditioningConcat', { conditioning_to: ['10', 0], conditioning_from: ['11', 0] }),
+				'11': encoded(''),
+			},
+			['10/text'],
+		],
+		[
+			'the text that its title calls the prompt in a node whose class does so, too',
+			sampled({
+				'10': joined(['11', 0], ['12', 0]),
+				'11': node('CR Prompt Text', { prompt: OWL }, '⚙️ CR Prompt Text'),
+				'12': node('CR Prompt Text', { prompt: 'a cat' }, 'Prompt'),
+			}),
+			['12/prompt'],
+		],
+		[
+			'the text of a guider, not the negative one that is its middle one as well',
+			guided('DualCFGGuider', { cond1: ['6', 0], cond2: ['7', 0], negative: ['7', 0] }),
+			['6/text'],
+		],
+		[
+			'a short text of a guider, not the empty one that it needs as well',
+			guided('PerpNegGuider', { positive: ['6', 0], negative: ['7', 0], empty_conditioning: ['12', 0] }),
+			['6/text'],
+		],
+		[
+			'the text of a guider whose other one is unconditional',
+			guided('OtherGuider', { conditioning: ['6', 0], unconditional: ['7', 0] }),
+			['6/text'],
+		],
+		[
+			'the idea, not an instruction whose title speaks of a prompt',
+			sampled({
+				'10': node('OllamaGenerate', { prompt: ['11', 0], max_tokens: 9 }),
+				'11': joined(['12', 0], ['13', 0]),
+				'12': held(SYSTEM, 'Prompt Enhancer'),
+				'13': held(FOX),
+			}),
+			['13/value'],
+		],
+		[
+			'a text that ends with the file of an embedding',
+			sampled({}, 'a woman in the snow, embedding:style.pt'),
 			['6/text'],
 		],
 		[
@@ -474,6 +532,20 @@ describe('refuses', () => {
 				'5': node('SaveVideo', { images: ['3', 0] }),
 			},
 			'LTXDirector (node 1) · local_prompts takes a list of texts by frame, not one text',
+		],
+		[
+			'a short text beside empty ones that are encoded on their own',
+			{
+				...sampled({ '10': node('CLIPTextEncode', { text: 'a cat' }, 'Prompt') }),
+				'6': node('ConcatAll', {
+					conditioning1: ['10', 0],
+					conditioning2: ['11', 0],
+					conditioning3: ['12', 0],
+				}),
+				'11': node('CLIPTextEncode', { text: '' }, 'LoRA prompt'),
+				'12': node('CLIPTextEncode', { text: '' }, 'Style prompt'),
+			},
+			'each of these can be the prompt: Prompt (node 10) · text, LoRA prompt (node 11) · text',
 		],
 		[
 			'a shorter text that is encoded on its own',

@@ -11,6 +11,7 @@ import { imageValuesIn, mistakenNameHint, type ImageValue } from '../../../workf
 import {
 	inputName,
 	inputsIn,
+	NOT_SUBMITTED,
 	valueIn,
 	withInputs,
 	type Prompt,
@@ -45,7 +46,7 @@ export function readImageSlots(run: NodeRun, itemIndex: number): Result<ImageSlo
 		if (named.has(target))
 			return failInput(
 				`${name} sets ${target} a second time`,
-				'An input takes one image: remove one of the two, or choose another node or parameter. Nothing was submitted for this item.',
+				`An input takes one image: remove one of the two, or choose another node or parameter. ${NOT_SUBMITTED}`,
 			);
 		named.add(target);
 		const from = readChoice(`The 'Source' of ${name}`, ['binary', 'url', 'imageId'], row.source);
@@ -113,7 +114,7 @@ function refuseNoImage(
 	if (!/image/i.test(parameter)) return undefined;
 	return failInput(
 		`${label} is empty for this item`,
-		'Check its expression. To keep the hosted image for all items, remove this input from the node. Nothing was submitted for this item.',
+		`Check its expression. To keep the hosted image for all items, remove this input from the node. ${NOT_SUBMITTED}`,
 	);
 }
 
@@ -135,7 +136,7 @@ export function readImageRows(
 	if (twice) {
 		return failInput(
 			`'Input Images' sets ${inputName(twice.nodeId, twice.parameter)} a second time`,
-			'A changed input of the node also sets it: remove one of the two. Nothing was submitted for this item.',
+			`A changed input of the node also sets it: remove one of the two. ${NOT_SUBMITTED}`,
 		);
 	}
 	const images: ImageInput[] = [...slots.images];

@@ -10,6 +10,7 @@ import { enteredText, filledText } from '../../enteredText';
 import {
 	inputName,
 	inputsIn,
+	NOT_SUBMITTED,
 	promptFromFields,
 	valueIn,
 	withInputs,
@@ -17,6 +18,7 @@ import {
 	type Prompt,
 } from '../../../workflow/prompt';
 import {
+	isLeftOver,
 	promptFromForm,
 	refuseMissingRows,
 	withPromptText,
@@ -47,7 +49,7 @@ export function readPrompt(
 		if (twice) {
 			return failInput(
 				`'${label}' sets ${inputName(twice.nodeId, twice.parameter)} a second time`,
-				'Another field or option of the node also sets it: remove one of the two. Nothing was submitted for this item.',
+				`Another field or option of the node also sets it: remove one of the two. ${NOT_SUBMITTED}`,
 			);
 		}
 		prompt = withInputs(prompt, inputs);
@@ -70,12 +72,13 @@ function readFields(context: IExecuteFunctions, itemIndex: number): Result<Promp
 function readPromptText(context: IExecuteFunctions, itemIndex: number): Result<string> {
 	const entered: unknown = context.getNodeParameter('promptText', itemIndex, '', { rawExpressions: true });
 	if (entered === '' || entered === undefined) return ok('');
-	return filledText(
-		'Prompt',
-		context.getNodeParameter('promptText', itemIndex, ''),
-		'Check that the expression returns text, and the cell that it reads. To keep the hosted prompt for all items, clear the field. Nothing was submitted for this item.',
-	);
+	const text: unknown = context.getNodeParameter('promptText', itemIndex, '');
+	return isLeftOver(text, entered)
+		? failInput(`'Prompt' is only "${excerpt(text, 80)}" for this item`, NO_TEXT)
+		: filledText('Prompt', text, NO_TEXT);
 }
+
+const NO_TEXT = `Check that the expression returns text, and the cell that it reads. To keep the hosted prompt for all items, clear the field. ${NOT_SUBMITTED}`;
 
 /** An empty field changes nothing, but an expression that returns nothing is a mistake. */
 function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: string): Result<Prompt> {
@@ -88,15 +91,14 @@ function readJson(context: IExecuteFunctions, itemIndex: number, workflowId: str
 	if (isBlank && typeof entered === 'string' && entered.startsWith('=')) {
 		return failInput(
 			"'Prompt (JSON)' is empty (its expression returned nothing)",
-			'Correct the expression; for an item that changes nothing, let it return {}. Nothing was submitted for this item.',
+			`Correct the expression; for an item that changes nothing, let it return {}. ${NOT_SUBMITTED}`,
 		);
 	}
 	const prompt = promptFromJson(value, workflowId);
 	if (prompt.ok || typeof value !== 'string' || !isBrokenByValue(value, entered)) return prompt;
 	return fail({
 		...prompt.failure,
-		advice:
-			"A quotation mark, a line break or a backslash in a value that {{ … }} inserts breaks the JSON. Enter the text under 'Prompt' instead, or write {{ JSON.stringify($json.prompt) }} without quotation marks around it. Nothing was submitted for this item.",
+		advice: `A quotation mark, a line break or a backslash in a value that {{ … }} inserts breaks the JSON. Enter the text under 'Prompt' instead, or write {{ JSON.stringify($json.prompt) }} without quotation marks around it. ${NOT_SUBMITTED}`,
 	});
 }
 
@@ -126,7 +128,7 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 		const words = (more ? `${reason}: ${more}` : reason).replace(ROW_OF_N8N, '');
 		return failInput(
 			`'Inputs to Change' cannot be sent: ${excerpt(withRowTitles(words, rows), 400)}`,
-			'Correct the value of this row. Nothing was submitted for this item.',
+			`Correct the value of this row. ${NOT_SUBMITTED}`,
 		);
 	}
 }
