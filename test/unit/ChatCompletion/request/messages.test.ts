@@ -65,6 +65,11 @@ test.each([
 	expect(read.ok ? '' : read.failure.message).toMatch(message);
 });
 
+test('a wrong role of a row is to be corrected in its field, not in JSON', () => {
+	const read = messagesFromRows([{ role: 'boss', content: 'x', images: [] }]);
+	expect(read.ok ? '' : read.failure.advice).toBe("Check the expression in 'Role'.");
+});
+
 test.each([
 	[[HELLO]],
 	[HELLO],
