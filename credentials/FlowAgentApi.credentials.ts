@@ -89,6 +89,14 @@ export class FlowAgentApi implements ICredentialType {
 				'Templates for requests, and JMESPath expressions that interpret answers. Leave empty for the standard wire.',
 			hint: 'The field starts with the standard wire: change what differs, or paste a <a href="https://github.com/flowtask/n8n-nodes-flowtask/blob/main/docs/deployments.md#agents-from-the-api-call-page-to-a-description" target="_blank">ready-made description</a>. \'Preview Request\' in Agent Invoke shows the resulting request.',
 		},
+		// n8n drops the value of a field that is not displayed, so with the standard wire a hidden field keeps it.
+		{
+			displayName: 'Description',
+			name: 'description',
+			default: STANDARD_WIRE,
+			type: 'hidden',
+			displayOptions: { show: { wire: ['standard'] } },
+		},
 	];
 
 	// A function, because n8n's declarative form cannot check the token before it is sent.

@@ -230,7 +230,7 @@ export class RequestSession {
 	}
 }
 
-function timedOut(timeoutMs: number, host: string, { replies }: Question): Failure {
+function timedOut(timeoutMs: number, host: string, { replies, collected, others }: Question): Failure {
 	const time = `within ${timeoutMs / 1000} seconds`;
 	if (replies.length > 0) {
 		return {
@@ -239,11 +239,16 @@ function timedOut(timeoutMs: number, host: string, { replies }: Question): Failu
 			advice: "Raise 'Timeout (Seconds)', or shorten 'Silence (Milliseconds)'.",
 		};
 	}
+	// The details hold only the frames of the request: the others may be about other people.
+	const ofOthers =
+		others > 0
+			? "'ID in Reply': other frames arrived"
+			: "in the platform's console that the account is bound to an agent";
+	const what = collected.length > 0 ? "'Reply Events' against the frames in the error's details" : ofOthers;
 	return {
 		kind: 'timedOut',
 		message: `No reply arrived from ${host} ${time}`,
-		advice:
-			"Check 'ID in Reply' and 'Reply Events' against the frames in the error's details, or raise 'Timeout (Seconds)'.",
+		advice: `Check ${what}, or raise 'Timeout (Seconds)'.`,
 	};
 }
 

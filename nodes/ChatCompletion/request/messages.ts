@@ -45,7 +45,10 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 		);
 	}
 	const wrong = rows.findIndex(({ role }) => !ROLES.has(role));
-	if (wrong >= 0) return refuseMessages(`Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`);
+	if (wrong >= 0) {
+		const message = `Message ${wrong + 1} ${badRole(rows[wrong]?.role)}`;
+		return failInput(message, "Check the expression in 'Role'.");
+	}
 	// Without a question, the model would invent an answer, which is billed, and the item would look successful.
 	if (filled.every(({ role }) => INSTRUCTING.has(role))) return fail(noQuestion(rows));
 	const messages = filled.flatMap(messagesOf);
@@ -78,32 +81,35 @@ function messagesOf({ role, content, images, toolCalls = [], results = [] }: Mes
 	return [{ role, content: images.length > 0 ? parts : content, ...calls }];
 }
 
+/** The label of the option that replaces the form's "Messages", which is then hidden. */
+const JSON_OPTION = 'Messages (JSON)';
+
 /** Reads messages entered as JSON: an array, a message, or a request body with `messages`. All fields are kept. */
 export function messagesFromJson(value: unknown): Result<Json[]> {
 	const parsed = typeof value === 'string' ? parseJson(value) : value;
 	if (parsed === undefined) {
 		const why = typeof value === 'string' ? `: ${whyNotJson(value)}` : '';
-		return refuseMessages(`'Messages' cannot be read as JSON${why}`);
+		return refuseMessages(`'${JSON_OPTION}' cannot be read as JSON${why}`);
 	}
 	const unwrapped = isJsonObject(parsed) && 'messages' in parsed ? parsed.messages : parsed;
 	const list: unknown = isJsonObject(unwrapped) ? [unwrapped] : unwrapped;
-	if (!Array.isArray(list)) return refuseMessages("'Messages' is not an array of messages");
-	if (list.length === 0) return refuseMessages("'Messages' is an empty array");
+	if (!Array.isArray(list)) return refuseMessages(`'${JSON_OPTION}' is not an array of messages`);
+	if (list.length === 0) return refuseMessages(`'${JSON_OPTION}' is an empty array`);
 	for (const [index, message] of list.entries()) {
 		const problem = whyNoMessage(message);
 		if (problem) return refuseMessages(`Message ${index + 1} ${problem}`);
 	}
 	if (!list.some(asksSomething)) {
 		return failInput(
-			"There is no question: 'Messages' has no text, image or tool call outside system messages",
+			`There is no question: '${JSON_OPTION}' has no text, image or tool call outside system messages`,
 			'Add a message with the role "user", or check the expressions in its content. Nothing was sent for this item.',
 		);
 	}
-	const rounded = refuseLossyJson('Messages', value);
+	const rounded = refuseLossyJson(JSON_OPTION, value);
 	if (rounded) return fail(rounded);
 	// An expression may return a value that cannot be sent, e.g. one that contains itself.
 	return jsonText(list) === undefined
-		? refuseMessages("'Messages' cannot be written as JSON")
+		? refuseMessages(`'${JSON_OPTION}' cannot be written as JSON`)
 		: ok(list.filter(isJsonObject));
 }
 

@@ -67,5 +67,5 @@ function notRecorded({ message, advice }: Failure, isCounted: boolean): string {
 	const problem = `Not all tasks could be recorded in flow_task_runs, so rows there may be missing or out of date. ${message}. ${advice}`;
 	return isCounted
 		? `${problem} Until the table can be written again, 'Limit per Day' allows no tasks.`
-		: `${problem} To do without the table, set 'Record Tasks' to Never.`;
+		: `${problem} To do without the table, set 'Record Tasks' to Never under 'Expert Options'.`;
 }

@@ -9,6 +9,7 @@ import {
 	recordLifetimeMs,
 	recordOptions,
 	isSentAgain,
+	ratePerRun,
 	unknownOutcomeField,
 } from '../../shared/form/sharedFields';
 import { defineOptions, enteredOptions, oneOf, checkEntered } from '../../shared/form/options';
@@ -58,7 +59,6 @@ function checkOptions(context: IExecuteFunctions) {
 		maxTasks: Math.floor(number('maxTasks')),
 		maxTasksPerDay: Math.floor(number('maxTasksPerDay')),
 		progressChannel: oneOf(['auto', 'polling', 'websocket'], given.progressChannel),
-		fileSelection: oneOf(['finalFiles', 'all'], given.files),
 		recordTasks: oneOf(['auto', 'always', 'never'], given.recordTasks),
 		recordLifeMs: recordLifetimeMs(number('recordLifetimeDays')),
 		includeInputFields: given.includeInputFields === true,
@@ -83,18 +83,6 @@ export const TASK_OPTIONS = defineOptions({
 		placeholder: 'e.g. {{ $json.orderId }}',
 		description:
 			'The name of the result files, without extension. Empty means the first words of the prompt and the number of the item. Files that would have the same name get a number.',
-	},
-	files: {
-		displayName: 'Files',
-		name: 'files',
-		isExpert: true,
-		type: 'options',
-		default: 'finalFiles',
-		options: [
-			{ name: 'Final Files', value: 'finalFiles', description: 'The files that the platform marks as final' },
-			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
-		],
-		description: "Which of a task's files to return",
 	},
 	includeInputFields: {
 		displayName: 'Include Input Fields',
@@ -261,8 +249,7 @@ export const TASK_OPTIONS = defineOptions({
 		type: 'number',
 		default: 100,
 		typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
-		description:
-			'Maximum number of requests to the platform per second, not counting downloads. If the platform accepts fewer, the node slows down by itself. The number applies to one run of this node: two executions at once send twice as many. 0 means no limit.',
+		description: ratePerRun('Maximum number of requests to the platform per second, not counting downloads'),
 	},
 	streamProgress: {
 		displayName: 'Stream Progress',

@@ -8,7 +8,7 @@ export interface CallFailure extends Failure {
 	readonly passing: boolean;
 }
 
-const BUSY = "Lower 'Requests per Second' or 'Max Tasks in Flight' in the node, or run the workflow later.";
+const BUSY = "Lower 'Requests per Second' (in 'Run' also 'Max Tasks in Flight'), or run the workflow later.";
 
 const OF_SUBMIT: CallAdvice = {
 	busy: BUSY,
@@ -26,7 +26,7 @@ const OTHER_WORKFLOW =
 /** What to do about a refused submit, by what the platform said. */
 function cureOfSubmit(said: string): string {
 	if (OTHER_WORKFLOW.test(said)) {
-		return "The hosted workflow has no such input: 'Workflow Definition' may be the export of another workflow, or of a newer version than the one that is hosted. Paste the export of the workflow that 'Workflow' names. No task was created.";
+		return "The hosted workflow has no such input: the export may be that of another workflow, or of a newer version than the one that is hosted. Paste that of the hosted one into 'Workflow Definition', or save the workflow again with it. No task was created.";
 	}
 	if (OTHER_ACCOUNT.test(said)) {
 		return 'Choose the credential of the account that hosts the workflow. No task was created.';

@@ -30,7 +30,8 @@ export function workflowChoices(names: readonly string[], filter: string): INode
 		.filter((name) => contains(name, filter))
 		.map((name) => ({ name, value: `${SAVED_PREFIX}${name}` }));
 	const id = filter.trim();
-	if (id) return [...choices, { name: id, value: id }];
+	// An ID that is also a saved name would be listed twice, with nothing to tell the two apart.
+	if (id && !names.includes(id)) return [...choices, { name: id, value: id }];
 	return choices.length > 0 ? choices : [{ name: NOTHING_SAVED, value: '' }];
 }
 

@@ -35,7 +35,7 @@ export function overrideFieldsOf(source: WorkflowSource, rows?: unknown): Resour
 	if (fields.length === 0) {
 		return notice('This workflow has no input that can be set: all its inputs come from other nodes.');
 	}
-	const more = `${leftOut} more inputs are not listed: set them in the option 'Inputs by Node ID'`;
+	const more = `${leftOut} more inputs: 'Expert Options' > 'Inputs by Node ID'`;
 	return {
 		fields: [
 			// A required row is shown as soon as the form is loaded; in the resource mapper's mode "map" it needs no value.
@@ -51,7 +51,7 @@ const NOTHING_PASTED =
 	"To see the workflow's inputs here, choose a saved workflow, or paste the API-format export into 'Workflow Definition' above. If they do not appear, close this node and open it again.";
 
 const NOTHING_SAVED =
-	"This workflow was saved without its export, so its inputs are not known here. Save it again with the export ('Workflow' > 'Save'), or use the option 'Inputs by Node ID'.";
+	"This workflow was saved without its export, so its inputs are not known here. Save it again with the export ('Workflow' > 'Save'), or use 'Expert Options' > 'Inputs by Node ID'.";
 
 function complaining(
 	{ message, advice }: Failure,

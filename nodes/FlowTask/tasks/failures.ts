@@ -10,7 +10,7 @@ export type StopReason = 'failure' | 'maxFailures' | 'timeout' | 'cancelled';
 const WHY_NOT_SUBMITTED: Record<StopReason, string> = {
 	failure: 'another item failed first',
 	maxFailures: "'Max Failures' was reached",
-	timeout: 'the timeout was reached first',
+	timeout: "'Timeout (Minutes)' was reached first",
 	cancelled: 'the execution was stopped',
 };
 
@@ -119,7 +119,7 @@ export function explainWatchEnd(
 			return {
 				kind: 'stalled',
 				message: `Task ${taskId} has made no progress for too long; ${lastSeen}`,
-				advice: `The task may still be running on the platform. ${goOn} 'No Progress for (Minutes)' in the options sets how long the node waits without progress.`,
+				advice: `The task may still be running on the platform. ${goOn} 'Expert Options' > 'No Progress for (Minutes)' sets how long the node waits without progress.`,
 				details,
 			};
 		case 'unknown':
@@ -158,7 +158,7 @@ const DELETED =
 	"The platform may have deleted it. Look for its images in the platform's console before you run the item again. If the platform keeps tasks only for a while, wait for fewer of them at a time.";
 
 const CHECK_ID =
-	'Check that the ID is complete, and that the credential belongs to the account and the platform of the task.';
+	"Check that the ID is complete, that the credential belongs to the account and the platform of the task, and whether the platform's console shows the task.";
 
 const NEW_TASK =
 	"To create a new task for an item with an idempotency key, delete the key's rows in the Data Table flow_task_ledger, and shorten 'Idempotency Lifetime (Hours)' if the platform forgets tasks sooner; for any other item, start a new execution.";

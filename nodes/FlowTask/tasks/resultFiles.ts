@@ -82,7 +82,11 @@ export class ResultFiles {
 		const results = await Promise.all(named.map(async (one) => await this.fetchFile(one, renew)));
 		const files = results.filter((result) => result.ok).map((result) => result.value);
 		const failed = results.find((result) => !result.ok);
-		return { files, links, failure: failed?.failure };
+		const failure = failed && {
+			...failed.failure,
+			advice: `${failed.failure.advice} ${toCollect(info.taskId)}`.trim(),
+		};
+		return { files, links, failure };
 	}
 
 	/** @returns `undefined` if no answer shows the task */
@@ -123,11 +127,15 @@ export class ResultFiles {
 	}
 }
 
+/** The item must not be run again for the files, because that would make another task. */
+function toCollect(taskId: string): string {
+	return `The task is done and billed: to get its files, use the 'Wait for Completion' operation with task ID ${excerpt(taskId, 100)}.`;
+}
+
 function linksUnread(taskId: string): Failure {
-	const shown = excerpt(taskId, 100);
 	return {
 		kind: 'file',
-		message: `Task ${shown} succeeded, but the platform did not return the links to its files`,
-		advice: `Use the 'Wait for Completion' operation with task ID ${shown} to get them.`,
+		message: `Task ${excerpt(taskId, 100)} succeeded, but the platform did not return the links to its files`,
+		advice: toCollect(taskId),
 	};
 }

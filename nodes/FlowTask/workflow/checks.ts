@@ -17,7 +17,7 @@ import { convertTo, kindOf, showValue, type Kind } from './values';
 const COMPLAINTS_SHOWN = 20;
 
 const REFRESH =
-	"If 'Workflow Definition' is the export of another workflow, paste the one of this workflow; after a newer export, 'Refresh Input List' in the menu (⋮) of 'Inputs to Change' removes inputs that are gone. ";
+	"If the export is that of another workflow, paste that of this one into 'Workflow Definition', or save the workflow again with it; after a newer export, 'Refresh Input List' in the menu (⋮) of 'Inputs to Change' removes inputs that are gone. ";
 
 /**
  * Checks overrides against the workflow before anything is spent: nodes, parameters, links, types, lists and ranges

@@ -96,7 +96,7 @@ export function withPromptText(
 	if (!definition) {
 		return failInput(
 			"'Prompt' cannot be sent: the node does not know which input of the workflow is its prompt",
-			`Paste the API-format export into 'Workflow Definition', or choose a workflow that was saved with it. Without the export, clear 'Prompt' and enter its text in the option 'Inputs by Node ID'. ${NOT_SUBMITTED}`,
+			`Paste the API-format export into 'Workflow Definition', or save the workflow with it ('Workflow' > 'Save'). Without the export, clear 'Prompt' and enter its text under 'Expert Options' > 'Inputs by Node ID'. ${NOT_SUBMITTED}`,
 		);
 	}
 	const { filled, between, why } = promptChoice(definition);

@@ -1,6 +1,6 @@
 import { failInput, ok, type Result } from '../../shared/errors/failure';
 import { excerpt, type Json } from '../../shared/text/json';
-import type { WorkflowDefinition } from '../../shared/workflow/definition';
+import { GIVE_EXPORT, type WorkflowDefinition } from '../../shared/workflow/definition';
 import { describeSpec, type ParameterView } from '../../shared/workflow/parameterView';
 import { findSeeds, type ForeignSeed } from '../graph/foundSeeds';
 import { type GraphInput } from '../graph/links';
@@ -182,10 +182,9 @@ function targetAdvice(definition: WorkflowDefinition | undefined): string {
 
 /** Refuses variants, because without a seed that can be set, each of several equal images would be paid for. */
 function noVariants(count: number, { definition }: SeedPlan): Result<never> {
-	const orPaste = definition ? '' : "Paste the workflow's export into 'Workflow Definition', or set ";
 	return failInput(
 		`'Variants' is ${count}, but the node knows of no seed input that it can set: all ${count} images would be the same`,
-		`${orPaste || 'Set '}'Seed Mode' to Random and ${targetAdvice(definition)}; or set 'Variants' to 1. ${NOT_SUBMITTED}`,
+		`Set 'Seed Mode' to Random and ${targetAdvice(definition)}${definition ? '' : `, or ${GIVE_EXPORT}`}; or set 'Variants' to 1. ${NOT_SUBMITTED}`,
 	);
 }
 
@@ -251,7 +250,7 @@ function noSeed(definition: WorkflowDefinition | undefined): Result<never> {
 	const why = foreign
 		? `: the seed of ${foreign.node.title} (node ${foreign.node.nodeId}) cannot be set, because ${whyForeign(foreign)}`
 		: '';
-	const orPaste = definition ? '' : ", paste the workflow's export into 'Workflow Definition'";
+	const orPaste = definition ? '' : `, ${GIVE_EXPORT}`;
 	const advice = targetAdvice(definition);
 	return failInput(
 		`The node cannot tell which input is the seed that 'Seed Mode' should set${why}`,

@@ -18,6 +18,9 @@ export const TABLE_GONE = /could not be found in this project|could not find the
 /** n8n cancelled the sub-execution, because the execution's timeout had passed. */
 export const TIMED_OUT = /cancell?ed because it timed out/i;
 
+const OR_RENAME =
+	'Or rename the Data Table: a new one is then made, without the keys, sessions and counts of this one.';
+
 /** What n8n says, what it means, and what to do. */
 const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
@@ -48,7 +51,7 @@ const CAUSES: ReadonlyArray<readonly [RegExp, string, string]> = [
 	[
 		/unknown column|column\(s\)|does not match column type/i,
 		'does not have the expected columns',
-		'Rename the Data Table so that a new one is created, or restore the columns.',
+		`Restore the columns. ${OR_RENAME}`,
 	],
 ];
 
@@ -90,7 +93,7 @@ export function missingColumns(table: TableSpec, columns: unknown): TableColumn[
 
 export function explainMissingColumns({ name }: TableSpec, missing: readonly TableColumn[]): TableFailure {
 	const list = missing.map((column) => `${column.name} (${column.type})`).join(', ');
-	const advice = `Add these columns: ${list}. Or rename the Data Table so that a new one is created.`;
+	const advice = `Add these columns: ${list}. ${OR_RENAME}`;
 	return { ...badInput(`The Data Table "${name}" does not have the expected columns`, advice), said: '' };
 }
 

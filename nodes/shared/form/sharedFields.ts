@@ -12,6 +12,11 @@ export const simplifyField = {
 	description: 'Whether to return a simplified version of the response instead of the raw data',
 } as const satisfies INodeProperties;
 
+/** @param most what is limited, e.g. `Maximum number of calls per second` */
+export function ratePerRun(most: string): string {
+	return `${most}. If the platform accepts fewer, the node slows down by itself. The number applies to one run of this node: two executions at once send twice as many. 0 means no limit.`;
+}
+
 /** Options that AgentInvoke and ChatCompletion share. */
 export function callOptions(
 	words: Readonly<Record<'concurrency' | 'extraBody' | 'requestsPerSecond' | 'retries', string>>,
@@ -40,7 +45,7 @@ export function callOptions(
 			type: 'number',
 			default: 20,
 			typeOptions: { minValue: 0, maxValue: 10_000, numberPrecision: 2 },
-			description: `${words.requestsPerSecond}. If the platform accepts fewer, the node slows down by itself. The number applies to one run of this node: two executions at once send twice as many. 0 means no limit.`,
+			description: ratePerRun(words.requestsPerSecond),
 		},
 		retries: {
 			displayName: 'Retries',

@@ -1,6 +1,6 @@
 import { BASE_URL, WS_BASE_URL, type AddressField } from '../../../credentials/baseUrl';
 import { DEFAULT_BUSY_CODES, PROGRESS_PATHS } from '../../../credentials/platformDefaults';
-import { failInput, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result } from '../errors/failure';
 import { pathOf, readAddress, readToken } from './credential';
 import { readFileHosts } from '../files/fileHosts';
 import { excerpt } from '../text/json';
@@ -24,6 +24,8 @@ export interface PlatformAccount {
 	readonly apiKey: string;
 }
 
+const EXPERT = " The field is under 'Show Expert Fields'.";
+
 export function readPlatformAccount(credential: Readonly<Record<string, unknown>>): Result<PlatformAccount> {
 	const apiKey = readToken(credential.apiKey, 'flowPlatformApi');
 	if (!apiKey.ok) return apiKey;
@@ -31,12 +33,13 @@ export function readPlatformAccount(credential: Readonly<Record<string, unknown>
 	if (!baseUrl.ok) return baseUrl;
 	const wsField = textOf(credential.wsBaseUrl).trim();
 	const wsBaseUrl = wsField ? readBaseUrl(wsField, WS_BASE_URL) : ok(baseUrl.value.replace(/^http/, 'ws'));
-	if (!wsBaseUrl.ok) return wsBaseUrl;
+	if (!wsBaseUrl.ok) return fail({ ...wsBaseUrl.failure, advice: wsBaseUrl.failure.advice + EXPERT });
 	const files = readFileHosts(textOf(credential.fileHosts));
 	if ('wrong' in files) {
 		return failInput(
 			`'File Hosts' in the credential contains "${excerpt(files.wrong, 60)}", which is not a host`,
-			'Enter names or IP addresses, with or without a port, separated by commas, such as 10.0.0.5 or minio.internal:9000.',
+			'Enter names or IP addresses, with or without a port, separated by commas, such as 10.0.0.5 or minio.internal:9000.' +
+				EXPERT,
 		);
 	}
 	return ok({

@@ -81,7 +81,7 @@ export function explainHeldBack(what: string, pausedMs: number): Failure {
 				]
 			: [
 					'its turn did not come before the timeout',
-					"Raise 'Requests per Second', if it is set, or 'Timeout (Seconds)' in the options, or run fewer items at once.",
+					"Raise 'Requests per Second', if it is set, or 'Timeout (Seconds)', or run fewer items at once.",
 				];
 	return {
 		kind: 'notSubmitted',

@@ -28,9 +28,14 @@ const FIELD = 'Workflow Definition';
 const HOW_TO_EXPORT =
 	'In the engine\'s editor choose "Export (API)"; older versions have "Save (API Format)" once developer mode is enabled in the settings.';
 
+/** How to let the node know a workflow, for the middle of a sentence. The field is hidden for a saved workflow. */
+export const GIVE_EXPORT =
+	"paste the workflow's export into 'Workflow Definition', or save the workflow with it ('Workflow' > 'Save')";
+
 /** Reads an API-format export: text or object, bare or wrapped. */
 export function readDefinition(source: unknown): Result<WorkflowDefinition> {
 	const advice = `Paste the whole content of the workflow's API-format export. ${HOW_TO_EXPORT}`;
+	if (isEmptyDefinition(source)) return refuse('is empty', advice);
 	const parsed = readPastedObject(FIELD, source, advice);
 	if (!parsed.ok) return parsed;
 	const found = findExport(parsed.value);

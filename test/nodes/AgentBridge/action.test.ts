@@ -330,5 +330,5 @@ test('as a tool of an agent, the node returns the reply as text, and its error c
 	expect(JSON.stringify(run.output('Agent'))).toContain('Agent: hello');
 	expect(JSON.stringify(run.output('Agent'))).not.toContain('elapsedMs');
 	const late = await tool({ frame: '{"type":"message","text":"[silent]"}', timeoutSeconds: 1 });
-	expect(JSON.stringify([late.output('Agent'), late.error])).toContain("Check 'ID in Reply");
+	expect(JSON.stringify([late.output('Agent'), late.error])).toContain("raise 'Timeout (Seconds)'");
 });

@@ -35,6 +35,9 @@ test('fails with the task ID and all links if a link stays expired', async () =>
 	const [task] = stage.platform.books().tasks;
 	expect(run.jsons(1)[0]).toMatchObject({
 		error: expect.stringContaining('could not be downloaded') as unknown,
+		message: expect.stringContaining(
+			`use the 'Wait for Completion' operation with task ID ${task?.taskId}`,
+		) as unknown,
 		details: { taskId: task?.taskId, status: 'succeeded', urls: [expect.stringContaining('http')] },
 	});
 });
@@ -57,6 +60,13 @@ describe('a platform with large files', () => {
 		const fine = await large.run(prompts(1), { limits: { maxFileSizeMb: 4 } });
 		expect(fine.items()[0]?.binary?.data?.bytes).toBeGreaterThanOrEqual(3 * 1024 * 1024);
 	});
+});
+
+test('which files to return is read for each item', async () => {
+	const files = "={{ $itemIndex === 0 ? 'finalFiles' : 'none' }}";
+	const run = await stage.run(prompts(2), { options: { files } }, CONTINUE);
+	expect(run.items()).toHaveLength(1);
+	expect(run.jsons(1)).toMatchObject([{ error: "'Files' must be finalFiles or all" }]);
 });
 
 test('outputs all files of a task in one item, with unique names and fields', async () => {

@@ -1,4 +1,4 @@
-import type { ICredentialDataDecryptedObject, IHttpRequestOptions } from 'n8n-workflow';
+import { NodeHelpers, type ICredentialDataDecryptedObject, type IHttpRequestOptions } from 'n8n-workflow';
 import { FlowAgentApi } from '../../../credentials/FlowAgentApi.credentials';
 import { STANDARD_WIRE } from '../../../credentials/standardWire';
 import { readAgentAccount } from '../../../nodes/AgentInvoke/wire/account';
@@ -45,7 +45,7 @@ describe('form', () => {
 		const shown = (wire: string) =>
 			credential.properties.filter(({ type, displayOptions }) => {
 				const wires: readonly unknown[] | undefined = displayOptions?.show?.wire;
-				return type !== 'notice' && (wires === undefined || wires.includes(wire));
+				return !['notice', 'hidden'].includes(type) && (wires === undefined || wires.includes(wire));
 			});
 		const names = ['agentToken', 'baseUrl', 'invokePath', 'mediaUploadPath', 'wire'];
 		expect(shown('standard').map(({ name }) => name)).toEqual(names);
@@ -61,4 +61,13 @@ describe('form', () => {
 			value: { invokePath: '/api/agents/Invoke', mediaUploadPath: '' },
 		});
 	});
+});
+
+// n8n drops the value of a field that is not displayed when it saves the form.
+it.each(['standard', 'described'])('keeps the description while the wire is %s', (wire) => {
+	const saved = { agentToken: 'agt_x', baseUrl: 'https://a', wire, description: '{"answer": {}}' };
+	const read = NodeHelpers.getNodeParameters(
+		...([credential.properties, saved, false, false, null, null] as const),
+	);
+	expect(read).toMatchObject({ description: saved.description });
 });

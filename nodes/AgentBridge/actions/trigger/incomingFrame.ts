@@ -76,7 +76,7 @@ function readReply(given: unknown, idPath: Path | undefined): Result<ReplySettin
 	if (isJsonObject(asked)) return readReplySettings(asked, idPath);
 	return failInput(
 		"'Reply' has no frame, so nothing would be sent",
-		'Click "Add Frame" in the option \'Reply\', or remove the option.',
+		'Click "Add frame" in the option \'Reply\', or remove the option.',
 	);
 }
 

@@ -19,6 +19,18 @@ export const OUTPUT_OPTIONS = defineOptions({
 		description:
 			'If an item has several files, the second and later ones get a number after the name, e.g. data_1',
 	},
+	files: {
+		displayName: 'Files',
+		name: 'files',
+		isExpert: true,
+		type: 'options',
+		default: 'finalFiles',
+		options: [
+			{ name: 'Final Files', value: 'finalFiles', description: 'The files that the platform marks as final' },
+			{ name: 'All Files', value: 'all', description: 'What every output node of the workflow saved' },
+		],
+		description: "Which of a task's files to return",
+	},
 	output: {
 		displayName: 'Output',
 		name: 'output',

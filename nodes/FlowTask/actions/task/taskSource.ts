@@ -172,7 +172,7 @@ async function tasksOfExecutions(table: DataTable, wanted: ReadonlyArray<Result<
 		}
 		return failInput(
 			`The Data Table ${TASK_TABLE.name} has no tasks of execution ${excerpt(executionId, 40)}${ofNode}`,
-			"Check 'Execution ID' and 'Node Name'. Tasks are recorded for runs of more than 10 tasks, or of any size if 'Record Tasks' is set to Always.",
+			"Check 'Execution ID' and 'Node Name'. Tasks are recorded for runs of more than 10 tasks, or of any size if 'Expert Options' > 'Record Tasks' is Always.",
 		);
 	});
 }

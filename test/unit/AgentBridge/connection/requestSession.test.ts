@@ -99,6 +99,17 @@ test('the timeout counts from the moment of sending, and its error contains what
 	expect(clock.sleepers).toBe(0);
 });
 
+test.each([
+	['{"type":"tool","re":1}', /^Check 'Reply Events' against the frames in the error's details/],
+	// Its text is not shown: it may be about another person.
+	['{"type":"reply","re":2}', /^Check 'ID in Reply': other frames arrived/],
+	['', /^Check in the platform's console that the account is bound/],
+])('the advice on a missing reply fits what arrived: %s', async (text, advice) => {
+	const { clock, asking, open } = await asked();
+	if (text) open.say(text);
+	expect(await clock.run(asking)).toMatchObject({ failure: { advice: expect.stringMatching(advice) } });
+});
+
 test('requests whose replies name an ID share a connection, and a late reply is counted and dropped', async () => {
 	const { session, sockets, clock, asking, open } = await asked();
 	expect(await clock.run(asking)).toMatchObject({ ok: false, failure: { kind: 'timedOut' } });

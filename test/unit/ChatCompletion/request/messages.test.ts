@@ -65,6 +65,11 @@ test.each([
 	expect(read.ok ? '' : read.failure.message).toMatch(message);
 });
 
+test('a wrong role of a row is to be corrected in its field, not in JSON', () => {
+	const read = messagesFromRows([{ role: 'boss', content: 'x', images: [] }]);
+	expect(read.ok ? '' : read.failure.advice).toBe("Check the expression in 'Role'.");
+});
+
 test.each([
 	[[HELLO]],
 	[HELLO],
@@ -88,19 +93,19 @@ const circular: Record<string, unknown> = { role: 'user', content: 'x' };
 circular.self = circular;
 
 test.each<[unknown, string]>([
-	['not json', "'Messages' cannot be read as JSON"],
-	['', "'Messages' cannot be read as JSON"],
-	[undefined, "'Messages' cannot be read as JSON"],
-	[null, "'Messages' is not an array of messages"],
-	[5, "'Messages' is not an array of messages"],
-	[[], "'Messages' is an empty array"],
-	[{ messages: [] }, "'Messages' is an empty array"],
+	['not json', "'Messages (JSON)' cannot be read as JSON"],
+	['', "'Messages (JSON)' cannot be read as JSON"],
+	[undefined, "'Messages (JSON)' cannot be read as JSON"],
+	[null, "'Messages (JSON)' is not an array of messages"],
+	[5, "'Messages (JSON)' is not an array of messages"],
+	[[], "'Messages (JSON)' is an empty array"],
+	[{ messages: [] }, "'Messages (JSON)' is an empty array"],
 	[['hello'], 'Message 1 is not an object with "role" and "content"'],
 	[[HELLO, { content: 'x' }], 'Message 2 has no "role"'],
 	[[HELLO, { role: 'boss', content: 'x' }], 'Message 2 has the role "boss"'],
 	[[{ role: 'user' }], 'Message 1 has no "content"'],
 	[[{ role: 'assistant', content: null }], 'Message 1 has no "content"'],
-	[[circular], "'Messages' cannot be written as JSON"],
+	[[circular], "'Messages (JSON)' cannot be written as JSON"],
 	[[{ role: 'system', content: 'Be brief.' }], 'There is no question'],
 	[
 		[
@@ -112,7 +117,7 @@ test.each<[unknown, string]>([
 	[[{ role: 'user', content: [] }], 'There is no question'],
 	[
 		'[{"role":"user","content":"x","tool_calls":[{"n":9007199254740993}]}]',
-		"'Messages' contains the number 9007199254740993, which would lose digits",
+		"'Messages (JSON)' contains the number 9007199254740993, which would lose digits",
 	],
 	[`[{"role":"user","content":${deeplyNested('list')}}]`, 'it is nested too deeply'],
 ])('refuses invalid JSON messages: %#', (given, message) => {

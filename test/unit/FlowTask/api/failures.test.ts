@@ -69,6 +69,11 @@ it.each([
 });
 
 describe('explainTaskCall', () => {
+	it("says that only 'Run' limits the tasks in flight", () => {
+		const { advice } = explain({ kind: 'busy', retryAfter: undefined, text: '' }, facts());
+		expect(advice).toContain("(in 'Run' also 'Max Tasks in Flight')");
+	});
+
 	it.each(named)('returns a message and advice without the key or the query: %s', (_name, outcome) => {
 		for (const repeatability of ['read', 'write'] as const) {
 			const failure = explain(outcome, facts(repeatability, 3));
@@ -142,8 +147,8 @@ describe('explainTaskCall', () => {
 		['There is no workflow wf_1.', 'Copy the ID again'],
 		['workflow wf_1 not found', 'Copy the ID again'],
 		['The workflow wf_1 belongs to another account.', 'Choose the credential of the account'],
-		['The workflow has no node 57.', 'export of another workflow'],
-		['Node 6 (Prompt), parameter txt does not exist; it accepts: text.', 'export of another workflow'],
+		['The workflow has no node 57.', 'that of another workflow'],
+		['Node 6 (Prompt), parameter txt does not exist; it accepts: text.', 'that of another workflow'],
 		['Node 3, parameter steps must be at most 150.', 'Compare what this item sends'],
 	])('has the cure for "%s"', (text, cure) => {
 		const { advice } = explain({ kind: 'refused', status: 200, code: 4, text }, facts('write'));

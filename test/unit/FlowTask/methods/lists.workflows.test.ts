@@ -19,6 +19,10 @@ test('the search text is offered as a workflow ID', () => {
 	]);
 });
 
+test('a search text that is a saved name is not offered as an ID, too: the list would show it twice', () => {
+	expect(workflowChoices(['Portrait'], 'Portrait')).toEqual([{ name: 'Portrait', value: 'saved:Portrait' }]);
+});
+
 test('an account without saved workflows gets an entry that says what to do instead', () => {
 	const [entry, ...others] = workflowChoices([], '');
 	expect(entry).toMatchObject({

@@ -173,9 +173,7 @@ test('more inputs than the editor can show are counted in a last, read-only row'
 	const fields = offered({ '3': { class_type: 'X', inputs } }, '');
 	expect(fields).toHaveLength(301);
 	expect(fields.at(-1)).toMatchObject({ readOnly: true, required: false });
-	expect(fields.at(-1)?.displayName).toMatch(
-		/^10 more inputs are not listed: set them in the option 'Inputs by Node ID'/,
-	);
+	expect(fields.at(-1)?.displayName).toMatch(/^10 more inputs: 'Expert Options' > 'Inputs by Node ID'$/);
 });
 
 /** The rows of the example as the editor keeps them, one of them with a value. */

@@ -323,7 +323,7 @@ describe('runTasks: failures', () => {
 		platform.submitFails = () => CANCELLED;
 		const outcomes = await clock.run(run(submitJobs(1), { deadlineMs: clock.now() + 10_000 }));
 		expect(kinds(outcomes)).toEqual(['notSubmitted']);
-		expect(outcomes[0]?.failure?.message).toContain('timeout');
+		expect(outcomes[0]?.failure?.message).toContain("'Timeout (Minutes)'");
 	});
 
 	it('submits nothing after the timeout', async () => {

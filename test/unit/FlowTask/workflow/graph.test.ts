@@ -128,7 +128,9 @@ describe('a linked seed', () => {
 		expect(result).toMatchObject({
 			failure: {
 				message: "The node cannot tell which input is the seed that 'Seed Mode' should set",
-				advice: expect.stringContaining("paste the workflow's export into 'Workflow Definition'"),
+				advice: expect.stringMatching(
+					/export into 'Workflow Definition', or save the workflow with it \('Workflow' > 'Save'\)/,
+				),
 			},
 		});
 	});

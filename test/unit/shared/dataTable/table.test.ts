@@ -557,6 +557,13 @@ describe('failures', () => {
 		}
 	});
 
+	it('warn that a new table does not know what the old one holds', async () => {
+		n8n.before = () => {
+			throw new Error("unknown column name 'x'");
+		};
+		expect(failureOf(await open().read('entryKey', ['a'])).advice).toContain('without the keys');
+	});
+
 	it('hide a token that a database error repeats', async () => {
 		n8n.before = () => {
 			throw new Error('invalid value in row: Authorization: Bearer abcdef0123456789abcdef0123456789');

@@ -68,6 +68,15 @@ describe('readPlatformAccount', () => {
 		});
 	});
 
+	it.each([{ wsBaseUrl: 'https://x' }, { fileHosts: '10.0.0.0/8' }])(
+		'says how to show the field of %j',
+		(fields) => {
+			expect(read(fields)).toMatchObject({
+				failure: { advice: expect.stringContaining("'Show Expert Fields'") },
+			});
+		},
+	);
+
 	it.each([
 		['no base URL', { baseUrl: '' }, 'no Base URL'],
 		['a missing base URL', { baseUrl: undefined }, 'no Base URL'],

@@ -4,7 +4,7 @@ import { refuseRounded } from '../../../../shared/form/pastedJson';
 import { readChoice } from '../../../../shared/form/options';
 import { excerpt } from '../../../../shared/text/json';
 import { numberOf } from '../../../../shared/text/textOf';
-import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
+import { GIVE_EXPORT, type WorkflowKnowledge } from '../../../../shared/workflow/definition';
 import { canBeId } from '../../../../shared/workflow/savedWorkflows';
 import { firstWords } from '../../../tasks/describeTask';
 import type { Recollection } from '../../../tasks/memory';
@@ -33,8 +33,7 @@ export interface Submit extends SentFacts {
 	readonly start: SubmitStart;
 }
 
-const SEED_KEPT =
-	"'Seed Mode' is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Paste the export into 'Workflow Definition', enter their names under 'Seed Targets', or choose Keep.";
+const SEED_KEPT = `'Seed Mode' is Random, but the node does not know the seeds of the workflow, so the hosted seed was kept: the same inputs give the same image. Enter their names under 'Seed Targets', ${GIVE_EXPORT}, or choose Keep.`;
 
 /**
  * Reads what will be sent for an item, one request per variant.

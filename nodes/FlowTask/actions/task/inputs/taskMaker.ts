@@ -24,6 +24,12 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 		context.getNodeParameter('options.output', itemIndex, ''),
 	);
 	if (!chosen.ok) return chosen;
+	const files = readChoice(
+		"'Files'",
+		['finalFiles', 'all'],
+		context.getNodeParameter('options.expert.files', itemIndex, ''),
+	);
+	if (!files.ok) return files;
 	const known = run.workflows.knowledge(itemIndex);
 	const definition = known.ok ? known.value.definition : undefined;
 	const delivery: Delivery = {
@@ -31,7 +37,7 @@ export function taskMaker(run: NodeRun, itemIndex: number) {
 		binaryField: textParameter(context, 'options.binaryPropertyName', itemIndex) || 'data',
 		simplify: readSimplify(context, itemIndex),
 		mayBeEmpty: definition !== undefined && savesNothing(definition),
-		files: outputs.value?.map(({ nodeId }) => nodeId) ?? run.options.fileSelection,
+		files: outputs.value?.map(({ nodeId }) => nodeId) ?? files.value,
 		outputs: outputs.value,
 	};
 	const fileName = enteredText(context.getNodeParameter('options.fileName', itemIndex, ''));
