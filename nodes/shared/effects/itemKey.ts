@@ -13,11 +13,12 @@ const NO_VALUE = new RegExp(
 /**
  * Reads a key, which must differ wherever what it stands for differs: items without a value must not share one.
  * @param entered the field as it was entered, with its expressions
- * @returns the key; empty if the item has none
+ * @returns the key without white space around it, with which people copy keys; empty if the item has none
  */
 export function readKey(label: string, value: unknown, entered: unknown = ''): Result<string> {
-	const read = readText(label, value);
-	if (!read.ok) return read;
+	const given = readText(label, value);
+	if (!given.ok) return given;
+	const read = ok(given.value.trim());
 	const { value: text } = read;
 	const isNone = typeof value === 'object' && !holdsValue(parseJson(text) ?? text);
 	if (isNone || isOnlyFixed(text, entered)) return ok('');

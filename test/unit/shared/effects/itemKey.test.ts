@@ -52,6 +52,10 @@ test.each(['Nullmeier', 'null@example.com', 'nan-jing', 'Annul', { shop: 1, cust
 	},
 );
 
+test.each([' A-1', 'A-1\n', '\u00a0A-1 '])('white space around the key %j does not count', (value) => {
+	expect(keyOf(value)).toBe('A-1');
+});
+
 test.each([
 	['customer-', 'customer-'],
 	['all', '=all'],
