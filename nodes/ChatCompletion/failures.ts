@@ -2,9 +2,15 @@ import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/answer/answerBody';
 import { choiceIn } from '../shared/chat/answerTerms';
-import { CREDIT_ADVICE, isForCredit } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
-import { explainCall, isForKey, type CallAdvice, type CallFacts } from '../shared/platform/failures';
+import {
+	CREDIT_ADVICE,
+	explainCall,
+	isForCredit,
+	isForKey,
+	type CallAdvice,
+	type CallFacts,
+} from '../shared/platform/failures';
 import type { JsonObject } from '../shared/text/json';
 import { quote } from '../shared/text/redact';
 

@@ -3,6 +3,7 @@ import type { Failure } from '../errors/failure';
 import type { Repeatability } from '../retry/backoff';
 import type { FailedOutcome } from '../http/outcome';
 import { explainUnreached, originOf } from '../http/unreached';
+import { saysNoCredit } from './envelope';
 import { sentence, type JsonObject } from '../text/json';
 import { quote, type Redact } from '../text/redact';
 
@@ -81,7 +82,7 @@ export function explainHeldBack(what: string, pausedMs: number): Failure {
 				]
 			: [
 					'its turn did not come before the timeout',
-					"Raise 'Requests per Second', if it is set, or 'Timeout (Seconds)' in the options, or run fewer items at once.",
+					"Raise 'Requests per Second', if it is set, or 'Timeout (Seconds)', or run fewer items at once.",
 				];
 	return {
 		kind: 'notSubmitted',
@@ -105,6 +106,17 @@ export function isForKey({ status, code, text }: OutcomeOf<'refused'>): boolean 
 	return status === 401 || code === 401 || (status === 400 && BAD_KEY.test(text));
 }
 
+export const CREDIT_ADVICE =
+	'Check the credit and the limits of the account, or use a key from another account.';
+/** The second is the status of a refusal only if waiting does not help; see `classify`. */
+const WITHOUT_CREDIT: ReadonlySet<number> = new Set([402, 429]);
+
+/** Whether a request was refused because the account has no credit. */
+export function isForCredit(outcome: FailedOutcome): boolean {
+	if (outcome.kind !== 'refused') return false;
+	return WITHOUT_CREDIT.has(outcome.status) || saysNoCredit(outcome.text);
+}
+
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text, wordless } = outcome;
 	const { purpose, redact } = facts;
@@ -114,6 +126,14 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 			kind: 'credential',
 			message: `The platform does not accept the API key, so the node could not ${purpose}`,
 			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. ${platformSaid(outcome, facts)}`,
+			details,
+		};
+	}
+	if (isForCredit(outcome)) {
+		return {
+			kind: 'refused',
+			message: `The account has too little credit, so the node could not ${purpose}`,
+			advice: `${CREDIT_ADVICE} ${platformSaid(outcome, facts)}`,
 			details,
 		};
 	}

@@ -202,6 +202,7 @@ test.each([
 	[402, { error: { message: 'Insufficient Balance', code: 'invalid_request_error' } }],
 	[402, { detail: 'Insufficient Balance' }],
 	[429, { error: { message: 'Insufficient Balance', type: 'exceeded_current_quota_error' } }],
+	[400, { error: { message: 'Insufficient Balance' } }],
 ])(
 	'an account without credit is reported, and nothing is repeated: HTTP %d with %j',
 	async (status, body) => {
