@@ -53,7 +53,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 		const cure =
 			'Correct it in the node. Nothing was sent for this item, because its answer could not have been checked.';
 		// An example may have a field "type", too.
-		const isMeant = ['properties', '$ref', '$defs', 'anyOf', 'allOf', 'oneOf'].some((key) => key in schema);
+		const isMeant = 'properties' in schema || '$ref' in schema;
 		const advice = isMeant ? cure : `${cure} ${ifExample(schema)}`;
 		return failInput(`'JSON Schema' is not a valid schema: ${fault}`, advice);
 	}

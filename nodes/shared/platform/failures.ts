@@ -108,13 +108,10 @@ export function isForKey({ status, code, text }: OutcomeOf<'refused'>): boolean 
 
 export const CREDIT_ADVICE =
 	'Check the credit and the limits of the account, or use a key from another account.';
-/** The second is the status of a refusal only if waiting does not help; see `classify`. */
-const WITHOUT_CREDIT: ReadonlySet<number> = new Set([402, 429]);
-
-/** Whether a request was refused because the account has no credit. */
+/** Whether a request was refused because the account has no credit: HTTP 429 is refused only then (see `classify`). */
 export function isForCredit(outcome: FailedOutcome): boolean {
 	if (outcome.kind !== 'refused') return false;
-	return WITHOUT_CREDIT.has(outcome.status) || saysNoCredit(outcome.text);
+	return [402, 429].includes(outcome.status) || saysNoCredit(outcome.text);
 }
 
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {

@@ -208,8 +208,8 @@ test.each([
 	async (status, body) => {
 		const { result, opened } = await askChat({ body: () => [JSON.stringify(body)], status });
 		expect(failureOf(result)).toMatchObject({
-			message: 'The platform refused the question: Insufficient Balance',
-			advice: expect.stringContaining('credit'),
+			message: 'The account has too little credit, so the node could not get an answer from the model',
+			advice: expect.stringContaining('said: Insufficient Balance'),
 			details: { httpStatus: status },
 		});
 		expect(opened).toBe(1);
