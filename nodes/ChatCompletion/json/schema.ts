@@ -50,8 +50,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	}
 	const fault = faultOf(schema);
 	if (fault) {
-		const cure =
-			'Correct it in the node. Nothing was sent for this item, because its answer could not have been checked.';
+		const cure = 'Correct it in the node. Nothing was sent for this item.';
 		// An example may have a field "type", too.
 		const isMeant = 'properties' in schema || '$ref' in schema;
 		const advice = isMeant ? cure : `${cure} ${ifExample(schema)}`;
