@@ -322,7 +322,7 @@ test.each([
 	[
 		'a status next to empty choices',
 		{ choices: null, base_resp: { status_code: 1008, status_msg: 'no balance' } },
-		/^The platform refused the question: no balance$/,
+		/^The account has too little credit/,
 	],
 	['a status without words', { base_resp: { status_code: 7 } }, /refused the question: status code 7$/],
 	['a status that means busy', { base_resp: BUSY }, /^The platform is not accepting more requests/],
