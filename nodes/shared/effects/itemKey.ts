@@ -13,16 +13,16 @@ const NO_VALUE = new RegExp(
 /**
  * Reads a key, which must differ wherever what it stands for differs: items without a value must not share one.
  * @param entered the field as it was entered, with its expressions
- * @returns the key without white space around it, with which people copy keys; empty if the item has none
+ * @returns the key; empty if the item has none
  */
 export function readKey(label: string, value: unknown, entered: unknown = ''): Result<string> {
-	const given = readText(label, value);
-	if (!given.ok) return given;
-	const read = ok(given.value.trim());
+	const read = readText(label, value);
+	if (!read.ok) return read;
 	const { value: text } = read;
 	const isNone = typeof value === 'object' && !holdsValue(parseJson(text) ?? text);
 	if (isNone || isOnlyFixed(text, entered)) return ok('');
-	const [missing] = NO_VALUE.exec(text) ?? [];
+	// A boolean is what an expression such as {{ $json.user && $json.user.id }} returns without a value.
+	const [missing] = typeof value === 'boolean' ? [text] : (NO_VALUE.exec(text) ?? []);
 	if (missing === undefined) return read;
 	return failInput(
 		`'${label}' is "${excerpt(text, 60)}" for this item: "${missing}" stands where a value should be`,
@@ -41,7 +41,7 @@ export function readText(label: string, value: unknown): Result<string> {
 }
 
 /** Whether only the fixed part of a field such as `customer-{{ $json.id }}` is left, because its expressions are empty. */
-function isOnlyFixed(text: string, entered: unknown): boolean {
+export function isOnlyFixed(text: string, entered: unknown): boolean {
 	if (typeof entered !== 'string' || !entered.startsWith('=') || !entered.includes('{{')) return false;
 	return (
 		entered

@@ -198,7 +198,8 @@ function readIdempotencyKey({ context, options }: NodeRun, itemIndex: number): R
 		key.value && value,
 		'Without a key a second task could be paid for. Check that the expression returns text or a number for each item, or remove the option. Nothing was submitted for this item.',
 	);
-	return filled.ok ? key : filled;
+	// People copy white space with a key; two keys that differ in nothing else would pay for one order twice.
+	return filled.ok ? ok(filled.value.trim()) : filled;
 }
 
 function readWorkflowId({ context, workflows }: NodeRun, itemIndex: number): Result<string> {
