@@ -21,8 +21,7 @@ export function readKey(label: string, value: unknown, entered: unknown = ''): R
 	const { value: text } = read;
 	const isNone = typeof value === 'object' && !holdsValue(parseJson(text) ?? text);
 	if (isNone || isOnlyFixed(text, entered)) return ok('');
-	// A boolean is what an expression such as {{ $json.user && $json.user.id }} returns without a value.
-	const [missing] = typeof value === 'boolean' ? [text] : (NO_VALUE.exec(text) ?? []);
+	const [missing] = NO_VALUE.exec(text) ?? [];
 	if (missing === undefined) return read;
 	return failInput(
 		`'${label}' is "${excerpt(text, 60)}" for this item: "${missing}" stands where a value should be`,
@@ -41,7 +40,7 @@ export function readText(label: string, value: unknown): Result<string> {
 }
 
 /** Whether only the fixed part of a field such as `customer-{{ $json.id }}` is left, because its expressions are empty. */
-export function isOnlyFixed(text: string, entered: unknown): boolean {
+function isOnlyFixed(text: string, entered: unknown): boolean {
 	if (typeof entered !== 'string' || !entered.startsWith('=') || !entered.includes('{{')) return false;
 	return (
 		entered
