@@ -2,9 +2,14 @@ import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/answer/answerBody';
 import { choiceIn } from '../shared/chat/answerTerms';
-import { CREDIT_ADVICE, isForCredit } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
-import { explainCall, isForKey, type CallAdvice, type CallFacts } from '../shared/platform/failures';
+import {
+	explainCall,
+	isForCredit,
+	isForKey,
+	type CallAdvice,
+	type CallFacts,
+} from '../shared/platform/failures';
 import type { JsonObject } from '../shared/text/json';
 import { quote } from '../shared/text/redact';
 
@@ -32,8 +37,9 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts, asked: Jso
 	const isOfQuestion =
 		outcome.kind === 'refused' &&
 		!isForKey(outcome) &&
+		!isForCredit(outcome) &&
 		outcome.status !== 403 &&
-		(outcome.code !== null || outcome.status < 400 || isForCredit(outcome));
+		(outcome.code !== null || outcome.status < 400);
 	if (!isOfQuestion) {
 		const failure = explainCall(outcome, facts, OF_QUESTION);
 		// A server may report its own mistake for a question that it cannot answer.
@@ -45,7 +51,7 @@ export function explainChat(outcome: FailedOutcome, facts: CallFacts, asked: Jso
 	return {
 		kind: 'refused',
 		message: `The platform refused the question: ${said}`,
-		advice: isForCredit(outcome) ? CREDIT_ADVICE : adviceFor(outcome.status, said, facts.baseUrl, asked),
+		advice: adviceFor(outcome.status, said, facts.baseUrl, asked),
 		// An error in an HTTP 200 response may have no status.
 		details: outcome.status >= 400 ? { httpStatus: outcome.status } : {},
 	};

@@ -5,14 +5,14 @@ import { isEmpty, whatIsOdd, type ReasoningChoice } from '../shared/answer/oddAn
 import { strayWords } from '../shared/answer/strayEvent';
 import { answerTerms, choiceIn } from '../shared/chat/answerTerms';
 import type { ContentParts } from '../shared/answer/contentParts';
-import { classifyRefusal, CREDIT_ADVICE, isAnswer, isForCredit, isUnreadable } from '../shared/chat/refusal';
+import { classifyRefusal, isAnswer, isUnreadable } from '../shared/chat/refusal';
 import { badInput, type Failure } from '../shared/errors/failure';
 import { readBody, type ByteStream } from '../shared/http/body';
 import type { FailedOutcome } from '../shared/http/outcome';
 import { describeError, exchangeOfError } from '../shared/http/request';
 import { readStream } from '../shared/http/sse';
 import type { PlatformAccount } from '../shared/platform/account';
-import { explainCall, type CallAdvice } from '../shared/platform/failures';
+import { explainCall, isForCredit, type CallAdvice } from '../shared/platform/failures';
 import {
 	excerpt,
 	isJsonObject,
@@ -95,10 +95,8 @@ export function readableFetch(
 		redact,
 	} as const;
 	const refused = (outcome: FailedOutcome, status: number): Response => {
-		const needsCredit = isForCredit(outcome);
-		const words = needsCredit ? { ...ADVICE, check: CREDIT_ADVICE } : ADVICE;
-		const { message, advice } = explainCall(outcome, facts, words);
-		const isSettled = status < 400 || (needsCredit && status === TOO_MANY);
+		const { message, advice } = explainCall(outcome, facts, ADVICE);
+		const isSettled = status < 400 || (status === TOO_MANY && isForCredit(outcome));
 		return errorResponse(isSettled ? SETTLED : status, `${sentence(message)} ${advice}`);
 	};
 	return async (input, init) => {

@@ -1,7 +1,9 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { noMediaIn } from '../../shared/files/fileType';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
+import { refuseNoMedia } from '../../shared/files/uploadFile';
 import { excerpt, member, objectsIn, type Json, type JsonObject } from '../../shared/text/json';
 import { booleanOf, textOrJson } from '../../shared/text/textOf';
 import { isWebAddress } from '../../shared/text/webAddress';
@@ -170,10 +172,12 @@ async function readImageFields(fields: string, readFile: ReadFile): Promise<Resu
 	for (const name of names.length > 0 ? names : ['']) {
 		const file = await readFile(name);
 		if (!file.ok) return file;
-		const { bytes, mimeType } = file.value;
+		const { bytes, mimeType, fileName } = file.value;
 		if (!IMAGE_TYPES.has(mimeType)) {
 			return refuseType(`The file in field "${excerpt(name, 60)}"`, mimeType);
 		}
+		const found = noMediaIn(bytes, mimeType, fileName);
+		if (found !== undefined) return refuseNoMedia(found, name);
 		urls.push(`data:${mimeType};base64,${Buffer.from(bytes).toString('base64')}`);
 	}
 	return ok(urls);

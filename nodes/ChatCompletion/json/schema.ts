@@ -4,6 +4,7 @@ import {
 	isJsonObject,
 	isTooDeep,
 	jsonText,
+	objectsIn,
 	parseRounded,
 	type Json,
 	type JsonObject,
@@ -32,6 +33,8 @@ export function responseFormat(format: AnswerFormat): JsonObject {
 /** Reads the operator's schema, bare or wrapped as in the chat interface. */
 export function readSchema(value: unknown): Result<AnswerFormat> {
 	const parsed = typeof value === 'string' ? parseRounded(value) : value;
+	const [element] = objectsIn(parsed);
+	if (element) return failInput("'JSON Schema' is a list instead of a schema", ifExample([element]));
 	if (!isJsonObject(parsed) || Object.keys(parsed).length === 0) {
 		return failInput(
 			"'JSON Schema' contains no schema",
@@ -43,17 +46,15 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	const refusal = refuseSchema("'JSON Schema'", schema, value);
 	if (refusal) return fail(refusal);
 	if (acceptsEverything(schema)) {
-		return failInput(
-			"'JSON Schema' accepts every answer, because it restricts nothing",
-			`If it is an example of an answer, enter its schema: ${jsonText(schemaOfExample(schema))}`,
-		);
+		return failInput("'JSON Schema' accepts every answer, because it restricts nothing", ifExample(schema));
 	}
 	const fault = faultOf(schema);
 	if (fault) {
-		return failInput(
-			`'JSON Schema' is not a valid schema: ${fault}`,
-			'Correct it in the node. Nothing was sent for this item, because its answer could not have been checked.',
-		);
+		const cure = 'Correct it in the node. Nothing was sent for this item.';
+		// An example may have a field "type", too.
+		const isMeant = 'properties' in schema || '$ref' in schema;
+		const advice = isMeant ? cure : `${cure} ${ifExample(schema)}`;
+		return failInput(`'JSON Schema' is not a valid schema: ${fault}`, advice);
 	}
 	const given = typeof wrapping.name === 'string' ? wrapping.name : '';
 	const name = given.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer';
@@ -70,6 +71,10 @@ function acceptsEverything(schema: JsonObject): boolean {
 		// An example may have a list called "items", too.
 		return KEYWORDS.has(key) && !NAMING.has(key) && !(key === 'items' && Array.isArray(value));
 	});
+}
+
+function ifExample(example: Json): string {
+	return `If it is an example of an answer, enter its schema: ${jsonText(schemaOfExample(example))}`;
 }
 
 /** The schema of answers that look like an example. */

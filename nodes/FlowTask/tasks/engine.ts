@@ -11,10 +11,10 @@ import type { MayFetch } from '../../shared/files/fileHosts';
 import type { TaskApi } from '../api/api';
 import type { TaskInfo } from '../api/taskInfo';
 import { explainMistake, explainNoFiles, explainWatchEnd, notAgain, type StopReason } from './failures';
-import { ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
+import { linksUnread, ResultFiles, type ResultFile, type WantedFiles } from './resultFiles';
 import type { EndedTask, ObservedJob, TaskFacts, TaskObserver, TaskSource } from './observer';
 import { linksOf, type FileSelection, type TaskLabel } from './resultLinks';
-import { tokenHider } from '../api/progressSocket';
+import { tokenHider, withoutToken } from '../api/progressSocket';
 import { TaskSubmitter, type ItemTask, type SubmitClient, type SubmitStart } from './submit';
 import type { Prompt } from '../workflow/prompt';
 import { EXISTING_MISSING_MS, TaskWatcher, type WatchClient, type WatchSettings } from './watcher';
@@ -233,13 +233,21 @@ class TaskRun {
 		if (failure && USELESS_AFTER.has(failure.kind)) task.ticket.done('failed');
 		if (failure || end.kind !== 'final') return outcome(job, { ...known, failure });
 		task.ticket.done('succeeded');
+		const isAsked = delivery.form !== 'urls' || !delivery.mayBeEmpty;
+		const info = isAsked ? await this.files.complete(end.info) : end.info;
+		const hasLinks = info !== undefined && linksOf(info, 'all').length > 0;
 		if (delivery.form === 'urls') {
-			const isWithheld = end.info.errorMessage !== '' && linksOf(end.info, 'all').length === 0;
-			return outcome(job, { ...known, failure: isWithheld ? this.withoutFiles(job, end) : undefined });
+			const failure = !hasLinks && end.info.errorMessage ? this.withoutFiles(job, end) : undefined;
+			if (!hasLinks || info === end.info) return outcome(job, { ...known, failure });
+			const snapshot = { ...end.snapshot, info: withoutToken(info, promptToken) };
+			return outcome(job, { ...known, snapshot });
 		}
-		const wanted = { info: end.info, selection: delivery.files, label: this.labels.get(job) ?? {} };
-		const { isEmpty, ...fetched } = await this.fetchFiles(wanted, promptToken);
-		return outcome(job, { ...known, ...(isEmpty ? { failure: this.withoutFiles(job, end) } : fetched) });
+		if (!info) return outcome(job, { ...known, failure: linksUnread(end.info) });
+		// The end of the run also ends the last look for links, which then shows nothing.
+		if (!hasLinks && !this.run.ending.signal.aborted)
+			return outcome(job, { ...known, failure: this.withoutFiles(job, end) });
+		const wanted = { info, selection: delivery.files, label: this.labels.get(job) ?? {} };
+		return outcome(job, { ...known, ...(await this.fetchFiles(wanted, promptToken)) });
 	}
 
 	private withoutFiles({ delivery }: TaskJob, { info, snapshot }: FinalEnd): Failure | undefined {
@@ -256,18 +264,15 @@ class TaskRun {
 	private async fetchFiles(
 		wanted: WantedFiles,
 		promptToken: string | undefined,
-	): Promise<Pick<TaskOutcome, 'files' | 'failure'> & { readonly isEmpty: boolean }> {
+	): Promise<Pick<TaskOutcome, 'files' | 'failure'>> {
 		const { info } = wanted;
 		const { files, links, failure } = await this.files.fetch(wanted);
-		// The end of the run also ends the last look for links, which then shows nothing.
-		const isLooked = !failure && !this.run.ending.signal.aborted;
-		const isEmpty = isLooked && links.length === 0 && linksOf(info, 'all').length === 0;
 		const hide = tokenHider(promptToken);
 		const shown = files.map(({ link, stored }) => ({ link: { ...link, url: hide(link.url) }, stored }));
-		if (!failure) return { files: shown, failure, isEmpty };
+		if (!failure) return { files: shown, failure };
 		const urls = links.map(({ url }) => hide(this.run.redact.known(url)));
 		const details = { ...failure.details, taskId: info.taskId, status: info.state, urls };
-		return { files: shown, failure: { ...failure, details }, isEmpty };
+		return { files: shown, failure: { ...failure, details } };
 	}
 }
 

@@ -1,5 +1,7 @@
 import { SEND_AGAIN } from '../../shared/form/sharedFields';
 import type { Failure } from '../../shared/errors/failure';
+import { saysNoCredit } from '../../shared/platform/envelope';
+import { CREDIT_ADVICE } from '../../shared/platform/failures';
 import { excerpt } from '../../shared/text/json';
 import { quote, type Redact } from '../../shared/text/redact';
 import { wordsOfError } from '../../shared/errors/expressionError';
@@ -193,6 +195,7 @@ const UNKNOWN_NODE =
 
 /** What to do about a failed task, by what the platform said. */
 function cureOf(said: string): string {
+	if (saysNoCredit(said)) return CREDIT_ADVICE;
 	if (OUT_OF_MEMORY.test(said)) {
 		return 'The GPU has too little memory for this item: lower its width and height, its batch size or its number of frames, or use a smaller model. The same values would fail again, in a new task.';
 	}

@@ -70,13 +70,20 @@ export class ResultFiles {
 		);
 	}
 
+	/**
+	 * The task's report, which is requested once more if it has no files.
+	 * @returns `undefined` if no answer shows the task
+	 */
+	async complete(info: TaskInfo): Promise<TaskInfo | undefined> {
+		if (linksOf(info, 'all').length > 0) return info;
+		const fresh = await this.freshInfo(info.taskId, LINKS_BEHIND_MS);
+		// The end of the run ends the call, too, which then says nothing about the task.
+		return fresh ?? (this.run.ending.signal.aborted ? info : undefined);
+	}
+
 	/** @returns the files of a task, or with a `failure` those that arrived, and all links as first reported */
 	async fetch({ info, selection, label }: WantedFiles) {
-		const reported = linksOf(info, selection);
-		// If other nodes have files, the report is complete, so a node without files will not get any.
-		const isBehind = reported.length === 0 && linksOf(info, 'all').length === 0;
-		const links = isBehind ? await this.freshLinks(info.taskId, selection, LINKS_BEHIND_MS) : reported;
-		if (!links) return { files: [], links: reported, failure: linksUnread(info.taskId) };
+		const links = linksOf(info, selection);
 		const renew = this.renewals(info.taskId, selection, links);
 		const named = namesFor(links, label).filter(({ link }) => !isPlainText(link.url));
 		const results = await Promise.all(named.map(async (one) => await this.fetchFile(one, renew)));
@@ -90,25 +97,20 @@ export class ResultFiles {
 	}
 
 	/** @returns `undefined` if no answer shows the task */
-	private async freshLinks(
-		taskId: string,
-		selection: FileSelection,
-		pauseMs: number,
-	): Promise<readonly FileLink[] | undefined> {
+	private async freshInfo(taskId: string, pauseMs: number): Promise<TaskInfo | undefined> {
 		const { signal } = this.run.ending;
 		await this.run.clock.sleep(pauseMs, signal);
 		const read = signal.aborted ? undefined : await this.requestInfos.add(taskId);
-		const info = read?.ok ? read.value.infos.get(taskId) : undefined;
-		if (info) return linksOf(info, selection);
-		// The end of the run ends the call, too, which then says nothing about the task.
-		return signal.aborted ? [] : undefined;
+		return read?.ok ? read.value.infos.get(taskId) : undefined;
 	}
 
 	/** @param links the task's links as first reported */
 	private renewals(taskId: string, selection: FileSelection, links: readonly FileLink[]): Renew {
 		const rounds: Array<Promise<FindLink>> = [];
-		const refresh = async (round: number): Promise<FindLink> =>
-			linkFinder(links, (await this.freshLinks(taskId, selection, RENEWAL_PAUSES_MS[round] ?? 0)) ?? []);
+		const refresh = async (round: number): Promise<FindLink> => {
+			const info = await this.freshInfo(taskId, RENEWAL_PAUSES_MS[round] ?? 0);
+			return linkFinder(links, info ? linksOf(info, selection) : []);
+		};
 		return async (link, round) => (await (rounds[round] ??= refresh(round)))(link);
 	}
 
@@ -132,10 +134,11 @@ function toCollect(taskId: string): string {
 	return `The task is done and billed: to get its files, use the 'Wait for Completion' operation with task ID ${excerpt(taskId, 100)}.`;
 }
 
-function linksUnread(taskId: string): Failure {
+export function linksUnread({ taskId, state: status }: TaskInfo): Failure {
 	return {
 		kind: 'file',
 		message: `Task ${excerpt(taskId, 100)} succeeded, but the platform did not return the links to its files`,
 		advice: toCollect(taskId),
+		details: { taskId, status, urls: [] },
 	};
 }

@@ -1,24 +1,12 @@
 import type { Exchange } from '../http/exchange';
 import type { FailedOutcome } from '../http/outcome';
 import { classify } from '../platform/envelope';
-import { isJsonObject, parseJson, type Json } from '../text/json';
+import { isJsonObject, parseJson } from '../text/json';
 import { answerIn, errorIn } from '../answer/answerBody';
 import { AnswerBuilder } from '../answer/answerBuilder';
-import { TOO_MANY } from '../answer/answerReader';
 
 /** The status with which a server says that it has read the question, but does not accept a part of it. */
 const UNPROCESSABLE = 422;
-const PAYMENT_REQUIRED = 402;
-
-/** Codes that servers send with HTTP 429 for an account without credit, for which waiting does not help. */
-const OUT_OF_CREDIT: ReadonlySet<Json | undefined> = new Set([
-	'insufficient_quota',
-	'billing_hard_limit_reached',
-	'exceeded_current_quota_error',
-]);
-
-export const CREDIT_ADVICE =
-	'Check the credit and the limits of the account, or use a key from another account.';
 
 /**
  * Classifies a response that has no success status. Errors of this interface have no envelope (§7.1), so an error in the
@@ -29,9 +17,6 @@ export function classifyRefusal(exchange: Exchange): FailedOutcome {
 	if (outcome.kind === 'answered') return { kind: 'unclear', status: 200, text: 'no answer' };
 	if (exchange.kind !== 'reply') return outcome;
 	const body = parseJson(exchange.text) ?? null;
-	if (outcome.kind === 'busy' && isOutOfCredit(body)) {
-		return { kind: 'refused', status: TOO_MANY, code: TOO_MANY, text: outcome.text };
-	}
 	if (outcome.kind !== 'refused' || outcome.code !== null) return outcome;
 	const isOfBody = outcome.status === UNPROCESSABLE && !outcome.wordless;
 	return isOfBody || errorIn(body) ? { ...outcome, code: outcome.status } : outcome;
@@ -55,14 +40,4 @@ export function isAnswer(text: string): boolean {
  */
 export function isUnreadable(code: string): boolean {
 	return /^(Z_|ZSTD_|ERR__ERROR_|HPE_(?!INVALID_CONSTANT)|UND_ERR_HEADERS_OVERFLOW)/.test(code);
-}
-
-function isOutOfCredit(body: Json): boolean {
-	const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
-	return OUT_OF_CREDIT.has(error.code) || OUT_OF_CREDIT.has(error.type);
-}
-
-/** Whether a question was refused because the account has no credit. */
-export function isForCredit(outcome: FailedOutcome): boolean {
-	return outcome.kind === 'refused' && (outcome.status === PAYMENT_REQUIRED || outcome.status === TOO_MANY);
 }

@@ -82,6 +82,11 @@ export function onlyMedia(opened: UploadFile, field: string): Result<UploadFile>
 	const found = noMediaIn(head, file.type, file.name);
 	if (found === undefined) return ok(opened);
 	opened.close();
+	return refuseNoMedia(found, field);
+}
+
+/** @param found what the file is, as `noMediaIn` says it */
+export function refuseNoMedia(found: string, field: string): Result<never> {
 	return failInput(
 		`The file in field "${excerpt(field, 60)}" is ${found}, not an image, video or audio file`,
 		'Check the node that it comes from: many servers send an error or a sign-in page in place of a file. Nothing was sent for this item.',

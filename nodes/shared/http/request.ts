@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { ICredentialDataDecryptedObject, IExecuteFunctions, IHttpRequestOptions } from 'n8n-workflow';
 
+import { member } from '../text/json';
 import { systemClock, timerMs, within } from '../time/clock';
 import { BodyEnded, cuttable, readBody, type ByteStream } from './body';
 import {
@@ -168,14 +169,16 @@ function plainHeaders(headers: unknown): Headers {
 	return plain;
 }
 
-/** Reasons that show, whatever the code, that the connection was open, so that the request may have been sent. */
+/** Reasons that show, whatever the code, that no connection was open yet: a firewall was silent, a TLS handshake broke. */
+const NOT_YET_OPEN = /^(?:connect|getaddrinfo) E|before secure TLS connection was established$/;
+/** Reasons that show the opposite, so that the request may have been sent. */
 const WAS_OPEN = /^(read|write) (?!EPROTO)|bad record mac|decryption failed/i;
 
 /** Extracts what an error of n8n's request helper says about the request; the error itself contains the key. */
 export function exchangeOfError(error: unknown, signal?: AbortSignal): Unanswered {
 	const { code, reason, fromNetwork } = describeError(error);
 	if (signal?.aborted || code === 'ERR_CANCELED') return { kind: 'cancelled' };
-	const neverOpen = connectionWasRefused(code) && !WAS_OPEN.test(reason);
+	const neverOpen = NOT_YET_OPEN.test(reason) || (connectionWasRefused(code) && !WAS_OPEN.test(reason));
 	const unsent = neverOpen || certificateWasRejected(code) || !fromNetwork;
 	return unsent
 		? { kind: 'notSent', code, text: reason }
@@ -205,7 +208,8 @@ export function describeError(error: unknown) {
 		reason = current.message || reason;
 		if ('code' in current && typeof current.code === 'string') code = current.code;
 		if ('isAxiosError' in current || current instanceof BodyEnded || code !== '') fromNetwork = true;
-		current = current.cause;
+		// If a host has several addresses, the error contains one for each, and says nothing itself.
+		current = current.cause ?? member(member(current, 'errors'), '0');
 	}
 	return { code, reason: reason || 'no reason was given', fromNetwork };
 }

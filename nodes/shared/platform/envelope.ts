@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { errorWords } from '../errors/serviceMessage';
 import type { Exchange } from '../http/exchange';
 import type { Outcome } from '../http/outcome';
-import { isJsonObject, parseJson, type Json } from '../text/json';
+import { isJsonObject, jsonText, parseJson, type Json } from '../text/json';
 
 const Envelope = v.object({
 	code: v.union([v.number(), v.pipe(v.string(), v.regex(/^-?\d+$/), v.transform(Number))]),
@@ -11,6 +11,14 @@ const Envelope = v.object({
 
 /** Statuses, and codes that repeat them, of a server that stopped waiting or is in trouble: the work may still get done. */
 const LEAVES_OPEN: ReadonlySet<number | null> = new Set([408, 499, 500, 502, 503, 504]);
+
+/** Matches words and codes about an account without credit. Words about a quota may be about the rate of requests. */
+const NO_CREDIT =
+	/\b(?:insufficient|not[ _]enough|out of|no)[ _](?:account )?(?:balance|credits?|funds)\b|\bbalance (?:is )?(?:insufficient|not enough)|insufficient_quota|billing_hard_limit|exceeded_current_quota|余额不足|欠费/i;
+
+export function saysNoCredit(words: string): boolean {
+	return NO_CREDIT.test(words);
+}
 
 /** Codes besides 429, and words in lower case, by which a deployment says that there are too many requests. */
 export type BusyTerms = readonly string[];
@@ -28,7 +36,11 @@ export function classify(exchange: Exchange, busyTerms: BusyTerms = []): Outcome
 	const retryAfter = headers['retry-after'];
 	const unclear = { kind: 'unclear', status, text, inItsForm: false, retryAfter } as const;
 	if (status === 429 || code === 429 || (status < 300 && saysBusy(body, busyTerms))) {
-		return { kind: 'busy', status, retryAfter, text };
+		// Waiting does not help an account without credit.
+		const error = isJsonObject(body) ? (jsonText(body.error) ?? '') : '';
+		return saysNoCredit(`${words} ${error}`)
+			? { kind: 'refused', status, code: code || status, text }
+			: { kind: 'busy', status, retryAfter, text };
 	}
 	if (status >= 300 && status < 400) {
 		return headers.location && code === null

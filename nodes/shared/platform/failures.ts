@@ -3,6 +3,7 @@ import type { Failure } from '../errors/failure';
 import type { Repeatability } from '../retry/backoff';
 import type { FailedOutcome } from '../http/outcome';
 import { explainUnreached, originOf } from '../http/unreached';
+import { saysNoCredit } from './envelope';
 import { sentence, type JsonObject } from '../text/json';
 import { quote, type Redact } from '../text/redact';
 
@@ -105,6 +106,14 @@ export function isForKey({ status, code, text }: OutcomeOf<'refused'>): boolean 
 	return status === 401 || code === 401 || (status === 400 && BAD_KEY.test(text));
 }
 
+export const CREDIT_ADVICE =
+	'Check the credit and the limits of the account, or use a key from another account.';
+/** Whether a request was refused because the account has no credit: HTTP 429 is refused only then (see `classify`). */
+export function isForCredit(outcome: FailedOutcome): boolean {
+	if (outcome.kind !== 'refused') return false;
+	return [402, 429].includes(outcome.status) || saysNoCredit(outcome.text);
+}
+
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text, wordless } = outcome;
 	const { purpose, redact } = facts;
@@ -114,6 +123,14 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 			kind: 'credential',
 			message: `The platform does not accept the API key, so the node could not ${purpose}`,
 			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. ${platformSaid(outcome, facts)}`,
+			details,
+		};
+	}
+	if (isForCredit(outcome)) {
+		return {
+			kind: 'refused',
+			message: `The account has too little credit, so the node could not ${purpose}`,
+			advice: `${CREDIT_ADVICE} ${platformSaid(outcome, facts)}`,
 			details,
 		};
 	}

@@ -1,5 +1,5 @@
 import { growingPauseMs, type PauseGrowth } from '../time/growingPause';
-import { connectionWasRefused } from '../http/exchange';
+import { certificateWasRejected } from '../http/exchange';
 import type { Outcome } from '../http/outcome';
 
 /**
@@ -14,7 +14,8 @@ const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /** Whether the same request may be sent once more after this outcome. */
 export function mayRepeat(outcome: Outcome<unknown>, repeatability: Repeatability): boolean {
-	if (outcome.kind === 'notSent') return connectionWasRefused(outcome.code);
+	// Without a code, n8n itself refused to send it.
+	if (outcome.kind === 'notSent') return outcome.code !== '' && !certificateWasRejected(outcome.code);
 	return outcome.kind === 'busy' || (outcome.kind === 'unclear' && repeatability === 'read');
 }
 

@@ -154,6 +154,11 @@ test.each([
 	],
 	[{ source: 'url', url: '' }, {}, /^Message 1: An image has no URL$/],
 	[
+		{ source: 'binary', binaryPropertyName: 'page' },
+		{},
+		/^Message 1: The file in field "page" is a web page/,
+	],
+	[
 		{ source: 'url', url: 'data:image/svg+xml;base64,AAAA' },
 		{},
 		/image\/svg\+xml, which models do not accept/,
@@ -171,6 +176,7 @@ test.each([
 	const binary = {
 		big: { data: big, mimeType: 'image/png' },
 		pdf: { data: Buffer.from('%PDF-1.4'), mimeType: 'application/pdf' },
+		page: { data: Buffer.from('<!doctype html><title>Sign in</title>'), mimeType: 'image/png' },
 	};
 	const row = { role: 'user', content: 'x', ...('source' in image && { images: { image: [image] } }) };
 	const run = await stage.run([{ json: {}, binary }], {

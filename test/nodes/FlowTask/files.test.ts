@@ -183,6 +183,12 @@ describe('a local file host', () => {
 		expect(seen).toEqual([]);
 	});
 
+	test('serves links in one text, and names with spaces', async () => {
+		const url = `${server.url}/My cat.png?sig=a b\n${server.url}/2.png, ${server.url}/3.png`;
+		const run = await stage.run([{ json: { url } }], { resource: 'file', operation: 'download' });
+		expect(run.items().map(({ binary }) => binary?.data?.fileName)).toEqual(['My cat.png', '2.png', '3.png']);
+	});
+
 	test('may serve an empty text file, but not an empty image', async () => {
 		const items = ['empty/notes.txt', 'empty/a.png'].map((path) => ({
 			json: { url: `${server.url}/${path}` },

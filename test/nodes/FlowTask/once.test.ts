@@ -94,6 +94,12 @@ describe('an idempotency key', () => {
 		expect(made()).toBe(1);
 	});
 
+	test('is the same with white space around it', async () => {
+		await run([order('A-1', 'a cat')]);
+		expect((await run([order(' A-1\n', 'a cat')])).jsons()[0]).toMatchObject({ reused: true });
+		expect(made()).toBe(1);
+	});
+
 	test('that five executions use at once creates one task', async () => {
 		const runs = await Promise.all([1, 2, 3, 4, 5].map(async () => await run([order()])));
 		expect(new Set(runs.map(taskIdOf)).size).toBe(1);

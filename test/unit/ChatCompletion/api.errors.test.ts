@@ -202,13 +202,14 @@ test.each([
 	[402, { error: { message: 'Insufficient Balance', code: 'invalid_request_error' } }],
 	[402, { detail: 'Insufficient Balance' }],
 	[429, { error: { message: 'Insufficient Balance', type: 'exceeded_current_quota_error' } }],
+	[400, { error: { message: 'Insufficient Balance' } }],
 ])(
 	'an account without credit is reported, and nothing is repeated: HTTP %d with %j',
 	async (status, body) => {
 		const { result, opened } = await askChat({ body: () => [JSON.stringify(body)], status });
 		expect(failureOf(result)).toMatchObject({
-			message: 'The platform refused the question: Insufficient Balance',
-			advice: expect.stringContaining('credit'),
+			message: 'The account has too little credit, so the node could not get an answer from the model',
+			advice: expect.stringContaining('said: Insufficient Balance'),
 			details: { httpStatus: status },
 		});
 		expect(opened).toBe(1);
@@ -321,7 +322,7 @@ test.each([
 	[
 		'a status next to empty choices',
 		{ choices: null, base_resp: { status_code: 1008, status_msg: 'no balance' } },
-		/^The platform refused the question: no balance$/,
+		/^The account has too little credit/,
 	],
 	['a status without words', { base_resp: { status_code: 7 } }, /refused the question: status code 7$/],
 	['a status that means busy', { base_resp: BUSY }, /^The platform is not accepting more requests/],

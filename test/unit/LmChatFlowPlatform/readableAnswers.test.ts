@@ -393,7 +393,11 @@ test.each([true, false])(
 );
 
 test.each([
-	[402, { message: 'no credit' }, /no credit\. Check the credit and the limits of the account/],
+	[
+		402,
+		{ message: 'no credit' },
+		/too little credit.* Check the credit and the limits of the account.*said: no credit\.$/,
+	],
 	[
 		429,
 		{ message: 'no credit', code: 'insufficient_quota' },

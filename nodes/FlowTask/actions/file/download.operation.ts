@@ -90,7 +90,7 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	return ok(named.map((one) => ({ ...one, field })));
 }
 
-/** Collects links from text (separated by whitespace), JSON, an array, or the map of output nodes to links (§2.4). */
+/** Collects links, in which file names may have spaces, from text (separated by white space), JSON, an array, or the map of output nodes to links (§2.4). */
 function collectLinks(value: unknown): string[] {
 	if (Array.isArray(value)) return value.flatMap(collectLinks);
 	if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(collectLinks);
@@ -98,5 +98,6 @@ function collectLinks(value: unknown): string[] {
 	const text = value.trim();
 	const parsed = /^[[{]/.test(text) ? parseJson(text) : undefined;
 	if (parsed !== undefined && typeof parsed === 'object') return collectLinks(parsed);
-	return text.split(/\s+/).filter(Boolean).map(decodeLink);
+	const links = text.split(/[\r\n]+|[,;]?\s+(?=https?(?::|%3a))/i).filter((link) => link.trim());
+	return links.map(decodeLink);
 }

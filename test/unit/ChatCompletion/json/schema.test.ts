@@ -300,6 +300,17 @@ test.each([
 	expect(parseAnswer('{}', format)).toMatchObject({ ok: false });
 });
 
+test.each([
+	[{ type: 'invoice', total: 12 }, /^'JSON Schema' is not a valid schema: type must be any of/],
+	[{ title: 'A', required: true }, /^'JSON Schema' is not a valid schema: required must be a list/],
+	[[{ title: 'A' }], /^'JSON Schema' is a list instead of a schema$/],
+])('gives the schema of the example %j, which is none itself', (example, said) => {
+	const { message, advice } = failureOf(readSchema(example));
+	expect(message).toMatch(said);
+	const format = schema(advice.slice(advice.indexOf('{')));
+	expect(parseAnswer(JSON.stringify(example), format)).toEqual({ ok: true, value: example });
+});
+
 test.each([{ items: { type: 'string' } }, { minProperties: 1 }, { title: 'A title', required: ['title'] }])(
 	'accepts %j as a schema although it has no type',
 	(given) => {

@@ -144,6 +144,21 @@ describe('explainTaskCall', () => {
 	});
 
 	it.each([
+		[402, null, 'Payment required'],
+		[403, null, 'not enough balance'],
+		[200, 1005, 'The balance is insufficient.'],
+		[200, 1005, '账户已欠费'],
+	] as const)('says that the account has no credit: HTTP %d, code %s, "%s"', (status, code, said) => {
+		const outcome = { kind: 'refused', status, code, text: said } as const;
+		expect(explain(outcome, facts('write'))).toMatchObject({
+			kind: 'refused',
+			message: 'The account has too little credit, so the node could not submit the task',
+			advice: expect.stringMatching(/^Check the credit and the limits of the account.*The platform said: /),
+			passing: false,
+		});
+	});
+
+	it.each([
 		['There is no workflow wf_1.', 'Copy the ID again'],
 		['workflow wf_1 not found', 'Copy the ID again'],
 		['The workflow wf_1 belongs to another account.', 'Choose the credential of the account'],

@@ -550,6 +550,22 @@ describe('runTasks: files', () => {
 		});
 	});
 
+	it.each(['urls', 'filePerItem'] as const)(
+		'waits a moment for the links of a task that has just finished: %s',
+		async (form) => {
+			const { clock, platform, run } = scene();
+			platform.filesOf = (taskId) => (platform.infoCalls.length > 1 ? FILES(taskId) : {});
+			platform.courseOf = () => course(0);
+			const [done] = await clock.run(
+				run([submitJob(0, { delivery: { ...LINKS_ONLY, form, mayBeEmpty: false } })]),
+			);
+			expect(done?.failure).toBeUndefined();
+			const links =
+				form === 'urls' ? done?.snapshot?.info?.finalFiles : done?.files.map(({ link }) => link.url);
+			expect(links).toEqual(['https://h/t-1/a.png?sig=1', 'https://h/t-1/b.png?sig=1']);
+		},
+	);
+
 	it('requests fresh links once if links have expired, and downloads each file with its own', async () => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;

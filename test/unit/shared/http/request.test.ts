@@ -224,9 +224,24 @@ describe('exchangeOfError', () => {
 		['EHOSTUNREACH', 'connect EHOSTUNREACH 10.0.0.1:443'],
 		['ENOTFOUND', 'getaddrinfo ENOTFOUND platform.example'],
 		['EPROTO', 'write EPROTO 40:error:0A00010B:SSL routines:ssl3_get_record:wrong version number'],
+		['ETIMEDOUT', 'connect ETIMEDOUT 10.0.0.1:443'],
+		['EACCES', 'connect EACCES 10.0.0.1:443'],
+		['ECONNRESET', 'Client network socket disconnected before secure TLS connection was established'],
 	])('treats a connection that failed with %s as a request that was not sent', (code, message) => {
 		expect(exchangeOfError(errorWith(message, { code, isAxiosError: true }))).toMatchObject({
 			kind: 'notSent',
+		});
+	});
+
+	it('reads the error of the first address if a host has several, none of which answered', () => {
+		const errors = ['10.0.0.1', '10.0.0.2'].map((address) =>
+			errorWith(`connect ETIMEDOUT ${address}:443`, { code: 'ETIMEDOUT' }),
+		);
+		const cause = errorWith('', { code: 'ETIMEDOUT', errors });
+		expect(exchangeOfError(errorWith('', { code: 'ETIMEDOUT', isAxiosError: true, cause }))).toEqual({
+			kind: 'notSent',
+			code: 'ETIMEDOUT',
+			text: 'connect ETIMEDOUT 10.0.0.1:443',
 		});
 	});
 

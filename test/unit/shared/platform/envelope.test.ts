@@ -53,6 +53,19 @@ describe('classify', () => {
 		expect(classify(exchange)).toMatchObject({ kind: 'busy', status: exchange.status, retryAfter });
 	});
 
+	it.each([
+		['in words', reply(429, { code: 7, msg: 'Insufficient balance' })],
+		['in words, with HTTP 200', reply(200, { code: 429, msg: '账户余额不足' })],
+		['by a code', reply(429, { error: { message: 'Too much', code: 'insufficient_quota' } })],
+	])('treats 429 as a refusal if the account has no credit, %s', (_name, exchange) => {
+		expect(classify(exchange)).toMatchObject({ kind: 'refused', status: exchange.status });
+	});
+
+	it('treats a quota that may be one per minute as busy', () => {
+		const msg = 'You exceeded your current quota. Retry in 30 s.';
+		expect(classify(reply(429, { code: 7, msg }))).toMatchObject({ kind: 'busy' });
+	});
+
 	it.each([300, 301, 302, 303, 304, 307, 308])('treats HTTP %d as a redirect', (status) => {
 		expect(classify(reply(status, '', { location: 'https://other.example/x' }))).toEqual({
 			kind: 'redirected',

@@ -16,6 +16,7 @@ describe('mayRepeat', () => {
 		['a host name that is not found', notSent('ENOTFOUND'), true, true],
 		['a busy name server', notSent('EAI_AGAIN'), true, true],
 		['a host without a route', notSent('EHOSTUNREACH'), true, true],
+		['a host that accepts no connection', notSent('ETIMEDOUT'), true, true],
 		['a rejected certificate', notSent('CERT_HAS_EXPIRED'), false, false],
 		['a request that n8n would not send', notSent(''), false, false],
 		['a reset connection', unclear({ code: 'ECONNRESET' }), true, false],

@@ -192,11 +192,13 @@ function readIdempotencyKey({ context, options }: NodeRun, itemIndex: number): R
 	});
 	const key = readKey('Idempotency Key', value, entered);
 	if (!key.ok) return key;
-	return filledText(
+	const filled = filledText(
 		'Idempotency Key',
 		key.value && value,
 		'Without a key a second task could be paid for. Check that the expression returns text or a number for each item, or remove the option. Nothing was submitted for this item.',
 	);
+	// People copy white space with a key; two keys that differ in nothing else would pay for one order twice.
+	return filled.ok ? ok(filled.value.trim()) : filled;
 }
 
 function readWorkflowId({ context, workflows }: NodeRun, itemIndex: number): Result<string> {
