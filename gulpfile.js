@@ -89,7 +89,7 @@ async function bundle() {
 /**
  * Makes esbuild's output a twelfth smaller. It is indented by tabs, as in the source; lines within texts stay. Doc
  * comments are left out, because esbuild keeps only those of some members, and the source file, which is named above
- * each part, has them all. Licences stay.
+ * each part, has them all. Notes for bundlers are left out, too. Licences stay.
  */
 function slimmed(code) {
 	const source = ts.createSourceFile(BUNDLE, code, ts.ScriptTarget.Latest);
@@ -102,21 +102,29 @@ function slimmed(code) {
 			for (let line = lineAt(node.end); line > lineAt(node.getStart(source)); line--) withinText.add(line);
 		}
 		for (const { pos, end } of ts.getLeadingCommentRanges(code, node.pos) ?? []) {
-			if (!isDocComment(code.slice(pos, end))) continue;
+			if (!isSuperfluous(code.slice(pos, end))) continue;
 			const [first, last] = [lineAt(pos), lineAt(end)];
-			const isAlone = lines[first].trimStart().startsWith('/**') && lines[last].trimEnd().endsWith('*/');
+			const isAlone =
+				lines[first].trim() === code.slice(pos, end) ||
+				(lines[first].trimStart().startsWith('/**') && lines[last].trimEnd().endsWith('*/'));
 			for (let line = first; isAlone && line <= last; line++) dropped.add(line);
 		}
 		ts.forEachChild(node, visit);
 	};
 	visit(source);
 	const indented = (line, index) =>
-		withinText.has(index) ? line : line.replace(/^(?: {2})+/, ({ length }) => '\t'.repeat(length / 2));
+		withinText.has(index)
+			? line
+			: line
+					.replace(/^(?: {2})+/, ({ length }) => '\t'.repeat(length / 2))
+					.replaceAll('/* @__PURE__ */ ', '');
 	const kept = lines.map(indented).filter((_, index) => !dropped.has(index));
 	return kept.join('\n');
 }
 
-const isDocComment = (text) => text.startsWith('/**') && !/@license|@preserve|@__/.test(text);
+/** Whether a comment is a doc comment, or a note for bundlers. */
+const isSuperfluous = (text) =>
+	text === '// @__NO_SIDE_EFFECTS__' || (text.startsWith('/**') && !/@license|@preserve|@__/.test(text));
 
 /** Collects the licences of the bundled libraries, which require their text in every copy. */
 async function thirdPartyLicences(bundledPaths) {

@@ -6,7 +6,7 @@ export const BEARER = { Authorization: 'Bearer $token' };
 
 /**
  * Adds the agent token to a request's headers: as "request.auth" of a description says, or else as a bearer token whose
- * kind is checked. A description that cannot be read is refused where the node or the credential test reads it.
+ * kind is checked.
  */
 export function withAgentToken(
 	request: IHttpRequestOptions,
@@ -35,10 +35,11 @@ function entriesIn(value: unknown): Record<string, unknown> {
 function parsed(description: unknown): unknown {
 	// An expression may return the JSON as an object.
 	if (typeof description !== 'string') return description;
+	if (!description.trim()) return undefined;
 	try {
 		// The node reads it in a code fence, too. If it were not read here, the token would be sent in another header.
 		return JSON.parse(/\{[^]*\}/.exec(description)?.[0] ?? '') as unknown;
 	} catch {
-		return undefined;
+		throw new Error("'Description' in the credential is not one JSON object. Nothing was sent.");
 	}
 }

@@ -10,6 +10,7 @@ import {
 	type CallAdvice,
 	type CallFacts,
 } from '../shared/platform/failures';
+import { saysNoCredit } from '../shared/platform/envelope';
 import type { JsonObject } from '../shared/text/json';
 import { quote } from '../shared/text/redact';
 
@@ -17,7 +18,8 @@ const LESS = "Send less text or fewer images, or lower 'Max Tokens' in the node'
 
 /** The outcome of an error that came instead of an answer. The error may name a status other than the response's. */
 export function outcomeOfError({ text, status }: ServiceError, httpStatus: number): FailedOutcome {
-	if (status === 429) return { kind: 'busy', status: httpStatus, retryAfter: undefined, text };
+	if (status === 429 && !saysNoCredit(text))
+		return { kind: 'busy', status: httpStatus, retryAfter: undefined, text };
 	if (status !== undefined && (status === 408 || status >= 500)) {
 		return { kind: 'unclear', status, text, inItsForm: true };
 	}

@@ -1,4 +1,4 @@
-import type { Failure } from '../shared/errors/failure';
+import { NOT_SENT, type Failure } from '../shared/errors/failure';
 import { budgetSpent, countTokens, unreportedTokens } from '../shared/usage/budgetMessages';
 
 const OPTION = 'Token Budget';
@@ -36,7 +36,7 @@ export class TokenBudget {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option: OPTION, most, unit: 'tokens', scope: 'a run', taken: used }),
-			advice: `Nothing was sent for this item. Raise '${OPTION}' under 'Cost and Speed', or send the item again in another run.`,
+			advice: `${NOT_SENT} Raise '${OPTION}' under 'Cost and Speed', or send the item again in another run.`,
 			details: { budget: { per: 'run', unit: 'tokens', most, used } },
 		};
 	}

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { wordsOfError } from '../../shared/errors/expressionError';
-import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result, NOT_SENT } from '../../shared/errors/failure';
 import { isStartedBy } from '../../shared/run/startedBy';
 import { MAX_FRAME_CHARS } from '../../shared/http/webSocket';
 import { isJsonObject } from '../../shared/text/json';
@@ -29,10 +29,7 @@ export function canReachTrigger(context: IExecuteFunctions): Result<boolean> {
  */
 export async function handOver(context: IExecuteFunctions, text: string): Promise<Result<undefined>> {
 	if (text.length > MAX_FRAME_CHARS) {
-		return failInput(
-			'The frame is larger than 16 million characters',
-			'Send less in one frame. Nothing was sent for this item.',
-		);
+		return failInput('The frame is larger than 16 million characters', `Send less in one frame. ${NOT_SENT}`);
 	}
 	try {
 		await context.sendResponse({ [FIELD]: text });

@@ -91,9 +91,11 @@ export class RequestSession {
 		const question = new Question(rule, clock, this.totals);
 		sent.value.asked.add(rule.id?.value);
 		sent.value.question = question;
+		const { late } = this.totals;
+		const timeUp = (): Failure => timedOut(timeoutMs, peer.host, question, this.totals.late > late);
 		const stop = (): void => question.settle(fail(CANCELLED));
 		this.signal.addEventListener('abort', stop);
-		const outcome = await question.settled(timeoutMs, () => timedOut(timeoutMs, peer.host, question));
+		const outcome = await question.settled(timeoutMs, timeUp);
 		this.signal.removeEventListener('abort', stop);
 		if (!outcome.ok) return fail(withReceived(outcome.failure, question));
 		const { replies, collected, notCollected } = question;
@@ -230,7 +232,8 @@ export class RequestSession {
 	}
 }
 
-function timedOut(timeoutMs: number, host: string, { replies, collected, others }: Question): Failure {
+function timedOut(timeoutMs: number, host: string, question: Question, isLate: boolean): Failure {
+	const { replies } = question;
 	const time = `within ${timeoutMs / 1000} seconds`;
 	if (replies.length > 0) {
 		return {
@@ -239,17 +242,19 @@ function timedOut(timeoutMs: number, host: string, { replies, collected, others 
 			advice: "Raise 'Timeout (Seconds)', or shorten 'Silence (Milliseconds)'.",
 		};
 	}
-	// The details hold only the frames of the request: the others may be about other people.
-	const ofOthers =
-		others > 0
-			? "'ID in Reply': other frames arrived"
-			: "in the platform's console that the account is bound to an agent";
-	const what = collected.length > 0 ? "'Reply Events' against the frames in the error's details" : ofOthers;
 	return {
 		kind: 'timedOut',
 		message: `No reply arrived from ${host} ${time}`,
-		advice: `Check ${what}, or raise 'Timeout (Seconds)'.`,
+		advice: `${whatToCheck(question, isLate)} 'Timeout (Seconds)'.`,
 	};
+}
+
+function whatToCheck({ collected, others, unreadable }: Question, isLate: boolean): string {
+	// The details hold only the frames of the request: the others may be about other people.
+	if (collected.length > 0) return "Check 'Reply Events' against the frames in the error's details, or raise";
+	if (others > 0) return "Check 'ID in Reply': other frames arrived, or raise";
+	if (isLate || unreadable > 0) return 'Raise';
+	return "Check in the platform's console that the account is bound to an agent, or raise";
 }
 
 /** Adds the received frames, so that the operator sees why none of them was the reply. */

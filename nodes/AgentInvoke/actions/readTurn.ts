@@ -3,7 +3,7 @@ import { randomUUID } from 'crypto';
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { readItem, workItem } from '../../shared/errors/expressionError';
-import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result, NOT_SENT } from '../../shared/errors/failure';
 import { shownRequest } from '../../shared/form/previewRequest';
 import { jsonText, type JsonObject } from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';
@@ -31,9 +31,8 @@ export interface ReadTurn extends AgentTurn {
 	readonly lacksKey: boolean;
 }
 
-const NOT_AN_ID = 'Enter the session.id of an earlier output. Nothing was sent for this item.';
-const NO_KEY =
-	'Without a key the agent could be asked twice. Make sure that the expression returns text or a number for each item, or remove the option. Nothing was sent for this item.';
+const NOT_AN_ID = `Enter the session.id of an earlier output. ${NOT_SENT}`;
+const NO_KEY = `Without a key the agent could be asked twice. Make sure that the expression returns text or a number for each item, or remove the option. ${NOT_SENT}`;
 
 /** Reads the turns of all items, before anything is sent. */
 export function readTurns(
@@ -101,10 +100,7 @@ export async function payloadOf(
 	if (!digests.ok) return digests;
 	const text = jsonText([...asked, extraBody, digests.value]);
 	if (text !== undefined) return ok(text);
-	return failInput(
-		"The item's request is nested too deeply",
-		"Check 'Extra Body'. Nothing was sent for this item.",
-	);
+	return failInput("The item's request is nested too deeply", `Check 'Extra Body'. ${NOT_SENT}`);
 }
 
 /** Uploads the item's files and builds its request. The session ID is filled in when the call is made. */

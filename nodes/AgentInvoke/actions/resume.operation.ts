@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result, NOT_SENT } from '../../shared/errors/failure';
 import type { Operation } from '../../shared/run/operation';
 import { optionGroups, readChoice } from '../../shared/form/options';
 import { simplifyField } from '../../shared/form/sharedFields';
@@ -115,7 +115,7 @@ function onceEach(read: ReadonlyArray<Result<ReadTurn>>): Array<Result<ReadTurn>
 		if (firstRow === row) return item;
 		return failInput(
 			`This item answers the same interrupt as row ${firstRow + 1} of the input`,
-			"The agent could act twice on it. Pass each interrupt on once, e.g. with a 'Remove Duplicates' node. Nothing was sent for this item.",
+			`The agent could act twice on it. Pass each interrupt on once, e.g. with a 'Remove Duplicates' node. ${NOT_SENT}`,
 		);
 	});
 }
@@ -142,7 +142,7 @@ function readInterruptId(form: ItemForm): Result<string> {
 }
 
 function useEarlier(path: string): string {
-	return `An interrupt is answered with the IDs of the 'Interrupt' output. If there are other nodes in between, such as Wait, put a "No Operation" node first, after the 'Interrupt' outputs of both Agent Invoke nodes, and refer to it: ${inAsked(path)}. Nothing was sent for this item.`;
+	return `An interrupt is answered with the IDs of the 'Interrupt' output. If there are other nodes in between, such as Wait, put a "No Operation" node first, after the 'Interrupt' outputs of both Agent Invoke nodes, and refer to it: ${inAsked(path)}. ${NOT_SENT}`;
 }
 
 /** Agent Invoke itself would give the first interrupt each time, so a node that every interrupt passes is referred to. */
@@ -160,7 +160,7 @@ function readAnswer(form: ItemForm): Result<Said> {
 	if (isBlank(given)) {
 		return failInput(
 			"'Decision' is empty for this item",
-			'Check that its expression returns "answer" or "decline" for each item. Nothing was sent for this item.',
+			`Check that its expression returns "answer" or "decline" for each item. ${NOT_SENT}`,
 		);
 	}
 	const decision = readChoice("'Decision'", ['answer', 'decline'], given);
@@ -187,7 +187,7 @@ function readResult(form: ItemForm): Result<Json> {
 	if (value === undefined || Number.isNaN(value) || form.entered('result') === '') {
 		return failInput(
 			"'Result' is empty for this item",
-			'Enter what the person answered or the tool returned. If it is an expression, check that it returns a value for each item. If the tool returned nothing, enter null. Nothing was sent for this item.',
+			`Enter what the person answered or the tool returned. If it is an expression, check that it returns a value for each item. If the tool returned nothing, enter null. ${NOT_SENT}`,
 		);
 	}
 	if (typeof value === 'string') {

@@ -1,4 +1,4 @@
-import { badInput, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import { badInput, failInput, ok, type Failure, type Result, NOT_SENT } from '../../shared/errors/failure';
 import { readExtraBody } from '../../shared/form/extraBody';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { pathOf } from '../../shared/platform/credential';
@@ -88,7 +88,7 @@ function filledRequest(
 	if (unfit) {
 		return failInput(
 			`The header "${unfit[0]}" cannot carry the session ID of this item`,
-			'HTTP headers are one line of Latin letters, digits and signs. Use another session ID. Nothing was sent for this item.',
+			`HTTP headers are one line of Latin letters, digits and signs. Use another session ID. ${NOT_SENT}`,
 		);
 	}
 	const isNew = placeholdersOf(Object.values(template)).has('newSession');

@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { fail, failInput, ok, type Result } from '../../shared/errors/failure';
+import { fail, failInput, ok, type Result, NOT_SENT } from '../../shared/errors/failure';
 import { noMediaIn } from '../../shared/files/fileType';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { refuseNoMedia } from '../../shared/files/uploadFile';
@@ -105,8 +105,7 @@ async function readMessages(
 	return messagesFromRows(rows);
 }
 
-const TOOL_ADVICE =
-	"Set 'Tool Calls' to the field toolCalls of the answer that made them, 'Call ID' to the ID of one of them, and 'Content' to its result. Check the expressions. Nothing was sent for this item.";
+const TOOL_ADVICE = `Set 'Tool Calls' to the field toolCalls of the answer that made them, 'Call ID' to the ID of one of them, and 'Content' to its result. Check the expressions. ${NOT_SENT}`;
 
 /** The tool fields of a row, except those that the form hides for its role. */
 function readToolPart(row: IDataObject, role: string) {

@@ -1,4 +1,12 @@
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import {
+	badInput,
+	fail,
+	failInput,
+	ok,
+	type Failure,
+	type Result,
+	NOT_SENT,
+} from '../../shared/errors/failure';
 import { lossIn } from '../../shared/form/pastedJson';
 import {
 	isJsonObject,
@@ -50,7 +58,7 @@ export function readSchema(value: unknown): Result<AnswerFormat> {
 	}
 	const fault = faultOf(schema);
 	if (fault) {
-		const cure = 'Correct it in the node. Nothing was sent for this item.';
+		const cure = `Correct it in the node. ${NOT_SENT}`;
 		// An example may have a field "type", too.
 		const isMeant = 'properties' in schema || '$ref' in schema;
 		const advice = isMeant ? cure : `${cure} ${ifExample(schema)}`;

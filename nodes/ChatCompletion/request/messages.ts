@@ -1,4 +1,12 @@
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../../shared/errors/failure';
+import {
+	badInput,
+	fail,
+	failInput,
+	ok,
+	type Failure,
+	type Result,
+	NOT_SENT,
+} from '../../shared/errors/failure';
 import { lossIn, refuseLossyJson } from '../../shared/form/pastedJson';
 import {
 	excerpt,
@@ -56,8 +64,7 @@ export function messagesFromRows(rows: readonly MessageRow[]): Result<Json[]> {
 	return unpaired ? failInput(unpaired, PAIRING) : ok(messages);
 }
 
-const PAIRING =
-	"After an assistant row with 'Tool Calls', add a Tool row for each of its calls, with the ID of the call as 'Call ID'. Nothing was sent for this item.";
+const PAIRING = `After an assistant row with 'Tool Calls', add a Tool row for each of its calls, with the ID of the call as 'Call ID'. ${NOT_SENT}`;
 
 function isFilled({ content, images, toolCalls = [], results = [] }: MessageRow): boolean {
 	return Boolean(content?.trim()) || images.length + toolCalls.length + results.length > 0;
@@ -102,7 +109,7 @@ export function messagesFromJson(value: unknown): Result<Json[]> {
 	if (!list.some(asksSomething)) {
 		return failInput(
 			`There is no question: '${JSON_OPTION}' has no text, image or tool call outside system messages`,
-			'Add a message with the role "user", or check the expressions in its content. Nothing was sent for this item.',
+			`Add a message with the role "user", or check the expressions in its content. ${NOT_SENT}`,
 		);
 	}
 	const rounded = refuseLossyJson(JSON_OPTION, value);

@@ -1,7 +1,7 @@
 import type { Failure } from '../../shared/errors/failure';
 import { certificateWasRejected } from '../../shared/http/exchange';
 import type { FailedOutcome } from '../../shared/http/outcome';
-import { explainCall, type CallAdvice, type CallFacts } from '../../shared/platform/failures';
+import { explainCall, isForCredit, type CallAdvice, type CallFacts } from '../../shared/platform/failures';
 
 export interface CallFailure extends Failure {
 	/** Whether the same call may succeed later (outage, overload). */
@@ -48,9 +48,11 @@ export function explainTaskCall(outcome: FailedOutcome, facts: CallFacts): CallF
 	const said = outcome.kind === 'refused' ? outcome.text : '';
 	const ofSubmit = { ...OF_SUBMIT, check: cureOfSubmit(said) };
 	const failure = explainCall(outcome, facts, facts.repeatability === 'write' ? ofSubmit : OF_READ);
+	// Without credit for more, tasks that run are not at fault: their polls go on.
+	const isLimited = isForCredit(outcome) && facts.repeatability === 'read';
 	const passing =
 		outcome.kind === 'notSent'
 			? !certificateWasRejected(outcome.code)
-			: outcome.kind === 'busy' || outcome.kind === 'unclear';
+			: outcome.kind === 'busy' || outcome.kind === 'unclear' || isLimited;
 	return { ...failure, passing };
 }

@@ -62,8 +62,7 @@ function mostCallsAfter({ kind, passing, details }: CallFailure): number {
 	const { httpStatus, networkCode } = details ?? {};
 	const answered = typeof httpStatus === 'number' && httpStatus >= 200 && httpStatus < 300;
 	// The answer is too large, nested too deeply, not JSON or an error code: one task's report may be the cause.
-	const isUnreadable =
-		((kind === 'unclear' || kind === 'refused') && answered) || networkCode === 'ERR_TOO_LARGE';
+	const isUnreadable = (kind === 'unclear' && answered) || networkCode === 'ERR_TOO_LARGE';
 	return isUnreadable ? UNREADABLE_WITHOUT_ANSWER : 0;
 }
 

@@ -304,10 +304,10 @@ const CONTINUES =
 const IS_CONTINUED = /([:：]|\b(of|an?|the|by|with|and|in|featuring|showing))\s*$/i;
 const STRENGTH_LOOKED_AT_CHARS = 2_000;
 /** What only a language model is told, whatever the title says. */
-const ROLE = /^\W*(you are|you're|your (task|job|role)|act as|rewrite|rephrase|respond|你是)/i;
+const ROLE = /^[^\p{L}\p{N}]*(you are|you're|your (task|job|role)|act as|rephrase|respond|你是)/iu;
 /** What a language model is told to do; an edit of a picture begins with the same verbs, but speaks of no text. */
 const INSTRUCTION =
-	/^\W*(describe|translate|summari[sz]e|output|analy[sz]e|based on|given|write|请|描述|根据)|^\W*(turn|transform|convert|enhance|improve|refine|expand|create|generate|make|produce)\b[^.]{0,80}\b(prompts?|text|idea|description|sentence|caption)\b/i;
+	/^[^\p{L}\p{N}]*((describe|rewrite|translate|summari[sz]e|output|analy[sz]e|based on|given|write|请|描述|根据)|(turn|transform|convert|enhance|improve|refine|expand|create|generate|make|produce)\b[^.]{0,80}\b(prompts?|text|idea|description|sentence|caption)\b)/iu;
 /** A phrase that names an artist or a manner. */
 const MANNER_PHRASE = /^\s*(art |painted |drawn )?by\s|\bin (the|a) style of\b/i;
 
@@ -319,9 +319,11 @@ function wordsIn(text: string): string[] {
 	return text.match(/[\p{L}\p{N}][\p{L}\p{N}_'’-]*/gu) ?? [];
 }
 
-/** Whether something is missing before or after a text. */
+/** Whether a text is nothing without what is missing before or after it: `photo of`, `, best quality`. */
 export function isFragment(text: string): boolean {
-	return /^\s*[,;，、]/.test(text) || IS_CONTINUED.test(text);
+	const rest = text.replace(/^[\s,;，、]+/, '');
+	const isCutOff = /^\s*[,;，、]/.test(text) && ['affix', 'blank'].includes(strengthOf(rest));
+	return isCutOff || IS_CONTINUED.test(text);
 }
 
 /**

@@ -102,8 +102,6 @@ export interface EngineRun {
 	readonly ending: AbortController;
 }
 
-type FinalEnd = Extract<WatchEnd, { kind: 'final' }>;
-
 /** `taskUnknown` is not among them, because the index may be behind, or the credential that of another account. */
 const USELESS_AFTER: ReadonlySet<FailureKind> = new Set(['taskFailed', 'taskDenied']);
 
@@ -236,22 +234,30 @@ class TaskRun {
 		const isAsked = delivery.form !== 'urls' || !delivery.mayBeEmpty;
 		const info = isAsked ? await this.files.complete(end.info) : end.info;
 		const hasLinks = info !== undefined && linksOf(info, 'all').length > 0;
+		const told = { ...known, snapshot: end.snapshot };
+		// The later report tells more, but may be of an index that is behind.
+		if (info && info !== end.info && (hasLinks || info.errorMessage))
+			told.snapshot = {
+				...end.snapshot,
+				info: { ...withoutToken(info, promptToken), state: end.info.state },
+			};
 		if (delivery.form === 'urls') {
-			const failure = !hasLinks && end.info.errorMessage ? this.withoutFiles(job, end) : undefined;
-			if (!hasLinks || info === end.info) return outcome(job, { ...known, failure });
-			const snapshot = { ...end.snapshot, info: withoutToken(info, promptToken) };
-			return outcome(job, { ...known, snapshot });
+			const isWithheld = !hasLinks && told.snapshot.info?.errorMessage;
+			return outcome(job, { ...told, failure: isWithheld ? this.withoutFiles(job, told) : undefined });
 		}
-		if (!info) return outcome(job, { ...known, failure: linksUnread(end.info) });
+		if (!info) return outcome(job, { ...told, failure: linksUnread(end.info) });
 		// The end of the run also ends the last look for links, which then shows nothing.
 		if (!hasLinks && !this.run.ending.signal.aborted)
-			return outcome(job, { ...known, failure: this.withoutFiles(job, end) });
+			return outcome(job, { ...told, failure: this.withoutFiles(job, told) });
 		const wanted = { info, selection: delivery.files, label: this.labels.get(job) ?? {} };
-		return outcome(job, { ...known, ...(await this.fetchFiles(wanted, promptToken)) });
+		return outcome(job, { ...told, ...(await this.fetchFiles(wanted, promptToken)) });
 	}
 
-	private withoutFiles({ delivery }: TaskJob, { info, snapshot }: FinalEnd): Failure | undefined {
-		return delivery.mayBeEmpty ? undefined : explainNoFiles(info.taskId, snapshot, this.run.redact);
+	private withoutFiles(
+		{ delivery }: TaskJob,
+		{ taskId, snapshot }: { readonly taskId: string; readonly snapshot: WatchEnd['snapshot'] },
+	): Failure | undefined {
+		return delivery.mayBeEmpty ? undefined : explainNoFiles(taskId, snapshot, this.run.redact);
 	}
 
 	/** Whether the platform certainly has the task, even if its index does not show it yet. */

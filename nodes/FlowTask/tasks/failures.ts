@@ -1,5 +1,5 @@
 import { SEND_AGAIN } from '../../shared/form/sharedFields';
-import type { Failure } from '../../shared/errors/failure';
+import { NOT_SENT, type Failure } from '../../shared/errors/failure';
 import { saysNoCredit } from '../../shared/platform/envelope';
 import { CREDIT_ADVICE } from '../../shared/platform/failures';
 import { excerpt } from '../../shared/text/json';
@@ -20,7 +20,7 @@ export function notSubmitted(reason: StopReason): Failure {
 	return {
 		kind: 'notSubmitted',
 		message: `No task was submitted for this item, because ${WHY_NOT_SUBMITTED[reason]}`,
-		advice: 'Nothing was sent for this item. Run the node again with this item.',
+		advice: `${NOT_SENT} Run the node again with this item.`,
 		details: { status: 'notSubmitted' },
 	};
 }

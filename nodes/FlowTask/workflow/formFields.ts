@@ -77,9 +77,10 @@ export function formFields(definition: WorkflowDefinition, view: ParameterView) 
 	};
 }
 
+export const NEGATIVE_TITLE = 'Negative prompt';
 /** What an input is called in place of its own name, which may not say what it is for. */
 const RANK_NAMES: Partial<Record<RankedInput['rank'], string>> = {
-	negative: 'Negative prompt',
+	negative: NEGATIVE_TITLE,
 	seed: 'Seed',
 };
 

@@ -5,7 +5,7 @@ import { excerpt, isJsonObject, member, objectsIn } from '../../shared/text/json
 import type { WorkflowDefinition } from '../../shared/workflow/definition';
 import { membersOf } from '../../shared/workflow/pasted';
 import { isFragment } from '../graph/names';
-import { readFieldId, shortTitle } from './formFields';
+import { NEGATIVE_TITLE, readFieldId, shortTitle } from './formFields';
 import { promptChoice } from './inputRanking';
 import {
 	inputName,
@@ -70,10 +70,12 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 		const value = member(given, id);
 		const isExpression = typeof text === 'string' && text.startsWith('=');
 		const isBlank = typeof value === 'string' && !value.trim() && rowIn(schema, id, 'type') === 'number';
-		if (!isBlank && !(isExpression && (isNothing(value) || isLeftOver(value, text)))) return [];
-		return [
-			`"${rowTitle(schema, id)}" has no value${isExpression ? ' (an expression returned nothing)' : ''}`,
-		];
+		const title = rowTitle(schema, id);
+		if (isBlank || (isExpression && isNothing(value)))
+			return [`"${title}" has no value${isExpression ? ' (an expression returned nothing)' : ''}`];
+		// What a picture must not show may well begin with an empty part.
+		if (title.startsWith(NEGATIVE_TITLE) || !isLeftOver(value, text)) return [];
+		return [`"${title}" is only "${excerpt(value, 80)}" (its expressions returned nothing)`];
 	});
 	if (complaints.length === 0) return undefined;
 	return badInput(

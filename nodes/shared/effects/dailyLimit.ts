@@ -1,6 +1,6 @@
 import { orWithout } from '../dataTable/failures';
 import type { DataTable, TableRow } from '../dataTable/table';
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result, NOT_SENT } from '../errors/failure';
 import { budgetSpent, type SpentBudget } from '../usage/budgetMessages';
 import type { Clock } from '../time/clock';
 import { textOrNumber } from '../text/textOf';
@@ -211,7 +211,7 @@ export class DailyLimit<E> {
 		return {
 			kind: 'notSubmitted',
 			message: budgetSpent({ option: OPTION, most, unit, scope: `a day for ${ownerName}`, taken }),
-			advice: `Nothing was sent for this item. Raise '${OPTION}' under 'Cost and Speed', or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
+			advice: `${NOT_SENT} Raise '${OPTION}' under 'Cost and Speed', or run the item again from ${freeFrom} on: the count restarts at midnight (${timeZone}).`,
 			details: { budget: { per, unit, most, used: taken, day }, freeFrom },
 		};
 	}

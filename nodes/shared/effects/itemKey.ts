@@ -1,4 +1,4 @@
-import { fail, failInput, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result, NOT_SENT } from '../errors/failure';
 import { excerpt, parseJson, type Json } from '../text/json';
 import { textOrJson } from '../text/textOf';
 import { refuseRounded } from '../form/pastedJson';
@@ -26,7 +26,7 @@ export function readKey(label: string, value: unknown, entered: unknown = ''): R
 	if (missing === undefined) return read;
 	return failInput(
 		`'${label}' is "${excerpt(text, 60)}" for this item: "${missing}" stands where a value should be`,
-		'All items without the value, or with an object there, would share this key. Check the fields in its expression. Nothing was sent for this item.',
+		`All items without the value, or with an object there, would share this key. Check the fields in its expression. ${NOT_SENT}`,
 	);
 }
 
@@ -37,7 +37,7 @@ export function readText(label: string, value: unknown): Result<string> {
 	if (rounded) return fail(rounded);
 	const text = textOrJson(value);
 	if (text !== undefined) return ok(text);
-	return failInput(`'${label}' is nested too deeply`, 'Pass text. Nothing was sent for this item.');
+	return failInput(`'${label}' is nested too deeply`, `Pass text. ${NOT_SENT}`);
 }
 
 /** Whether only the fixed part of a field such as `customer-{{ $json.id }}` is left, because its expressions are empty. */

@@ -5,7 +5,7 @@ import { ClaimLock, type ClaimStatus, type LockParts, type Mine, type Tried } fr
 import { Claim } from '../dataTable/claims';
 import { STEPS_TOGETHER_MS } from '../dataTable/keyReads';
 import type { TableRow } from '../dataTable/table';
-import { fail, ok, type Failure, type Result } from '../errors/failure';
+import { fail, ok, type Failure, type Result, NOT_SENT } from '../errors/failure';
 import { KeyedQueue } from '../time/keyedQueue';
 import { excerpt } from '../text/json';
 import { digestOf } from '../text/sha256';
@@ -285,10 +285,10 @@ function known(answer: Answer): Seen {
 const NO_LONGER: Failure = {
 	kind: 'notSubmitted',
 	message: 'The run ended before this item could be sent',
-	advice: 'Nothing was sent for this item. Run the node again with this item.',
+	advice: `${NOT_SENT} Run the node again with this item.`,
 	details: { status: 'notSubmitted' },
 };
 
 function beforeAnything(failure: Failure): Failure {
-	return { ...failure, advice: `Nothing was sent for this item. ${failure.advice}` };
+	return { ...failure, advice: `${NOT_SENT} ${failure.advice}` };
 }

@@ -1,4 +1,4 @@
-import { badInput, fail, type Failure, type Result } from './failure';
+import { badInput, fail, type Failure, type Result, NOT_SENT } from './failure';
 import { excerpt, member } from '../text/json';
 import { textOf } from '../text/textOf';
 
@@ -28,7 +28,7 @@ export function explainExpressionError(error: unknown): Failure {
 	if (error instanceof RangeError && /call stack/i.test(error.message)) {
 		return badInput(
 			'A value of this item is nested too deeply',
-			"Pass on only the fields that are needed, with an 'Edit Fields' node before this one. Nothing was sent for this item.",
+			`Pass on only the fields that are needed, with an 'Edit Fields' node before this one. ${NOT_SENT}`,
 		);
 	}
 	if (error instanceof Error && OWN_MISTAKES.has(error.name)) {
@@ -43,7 +43,7 @@ export function explainExpressionError(error: unknown): Failure {
 	const explained = plain && `${excerpt(plain, 300)} `;
 	return badInput(
 		`n8n could not read ${parameter ? `'${parameter}'` : 'the fields'} for this item: ${wordsOfError(error)}`,
-		`${explained}Check the expressions in the node's fields. Nothing was sent for this item.`,
+		`${explained}Check the expressions in the node's fields. ${NOT_SENT}`,
 	);
 }
 

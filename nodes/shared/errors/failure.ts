@@ -31,6 +31,9 @@ export interface Failure {
 export type Result<T, F = Failure> =
 	{ readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: F };
 
+/** Ends what a refused item is told. */
+export const NOT_SENT = 'Nothing was sent for this item.';
+
 export function ok<T>(value: T): { readonly ok: true; readonly value: T } {
 	return { ok: true, value };
 }

@@ -88,7 +88,7 @@ function explain(host: string, { kind, reason }: FetchFailure, maxBytes: number)
 
 const ADVICE: Readonly<Partial<Record<FetchFailure['kind'], string>>> = {
 	expired: "The link may have expired. Use the 'Get' operation for fresh links.",
-	tooLarge: "Raise 'Max File Size (MB)'.",
+	tooLarge: "Raise 'Max File Size (MB)' in the node that downloads the file.",
 	forbidden: ALLOW_HOST,
 };
 

@@ -5,7 +5,7 @@ import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { safeFileName } from './fileName';
 import { noMediaIn, fileTypeOf } from './fileType';
 import { systemClock } from '../time/clock';
-import { badInput, fail, failInput, ok, type Failure, type Result } from '../errors/failure';
+import { badInput, fail, failInput, ok, type Failure, type Result, NOT_SENT } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { textOf, textOrNumber } from '../text/textOf';
 import { decodePercents, isWebAddress } from '../text/webAddress';
@@ -77,7 +77,7 @@ export function refuseMissingFile(
 	if (!field.trim()) {
 		return failInput(
 			'The name of the input field that holds the file is empty for this item',
-			`${found} Enter the name, e.g. data, or check what its expression returns. Nothing was sent for this item.`,
+			`${found} Enter the name, e.g. data, or check what its expression returns. ${NOT_SENT}`,
 		);
 	}
 	return failInput(
@@ -91,7 +91,7 @@ export function refuseMissingFile(
 export function refuseUnreadable(field: string): Result<never> {
 	return failInput(
 		`The item has no file in field "${excerpt(field, 60)}" that can be read`,
-		'Enter the name of the field that holds the file, or put a node that outputs the file before this one. Nothing was sent for this item.',
+		`Enter the name of the field that holds the file, or put a node that outputs the file before this one. ${NOT_SENT}`,
 	);
 }
 

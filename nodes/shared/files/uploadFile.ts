@@ -13,7 +13,7 @@ import {
 	type InputFile,
 	type InputFileContext,
 } from './inputFile';
-import { fail, failInput, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result, NOT_SENT } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 
@@ -89,7 +89,7 @@ export function onlyMedia(opened: UploadFile, field: string): Result<UploadFile>
 export function refuseNoMedia(found: string, field: string): Result<never> {
 	return failInput(
 		`The file in field "${excerpt(field, 60)}" is ${found}, not an image, video or audio file`,
-		'Check the node that it comes from: many servers send an error or a sign-in page in place of a file. Nothing was sent for this item.',
+		`Check the node that it comes from: many servers send an error or a sign-in page in place of a file. ${NOT_SENT}`,
 	);
 }
 

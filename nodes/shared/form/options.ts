@@ -5,7 +5,7 @@ import type {
 	NodePropertyTypes,
 } from 'n8n-workflow';
 
-import { fail, failInput, ok, type Result } from '../errors/failure';
+import { fail, failInput, ok, type Result, NOT_SENT } from '../errors/failure';
 import { isJsonObject } from '../text/json';
 import { booleanOf, isBlank, numberOf } from '../text/textOf';
 
@@ -150,7 +150,7 @@ export function readChoice<Choice extends string>(
 	if (choice !== undefined) return ok(choice);
 	return failInput(
 		mustBeOneOf(field, choices),
-		'Check its expression: it must return one of these words. Nothing was sent for this item.',
+		`Check its expression: it must return one of these words. ${NOT_SENT}`,
 	);
 }
 

@@ -14,7 +14,7 @@ const LEAVES_OPEN: ReadonlySet<number | null> = new Set([408, 499, 500, 502, 503
 
 /** Matches words and codes about an account without credit. Words about a quota may be about the rate of requests. */
 const NO_CREDIT =
-	/\b(?:insufficient|not[ _]enough|out of|no)[ _](?:account )?(?:balance|credits?|funds)\b|\bbalance (?:is )?(?:insufficient|not enough)|insufficient_quota|billing_hard_limit|exceeded_current_quota|余额不足|欠费/i;
+	/(?:insufficient|not[ _]enough)[ _](?:account[ _])?(?:balance|credit|fund)|\bout[ _]of[ _](?:credit|fund)|\bno[ _](?:balance|credits?|funds)(?=[.,;:!]|\W*$|[ _](?:left|available|remain|in|on)\b)|\bbalance (?:is )?(?:insufficient|not enough)|insufficient_?(?:quota|balance)|billing_hard_limit|exceeded_current_quota|余额不足|欠费/i;
 
 export function saysNoCredit(words: string): boolean {
 	return NO_CREDIT.test(words);

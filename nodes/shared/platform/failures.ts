@@ -111,7 +111,8 @@ export const CREDIT_ADVICE =
 /** Whether a request was refused because the account has no credit: HTTP 429 is refused only then (see `classify`). */
 export function isForCredit(outcome: FailedOutcome): boolean {
 	if (outcome.kind !== 'refused') return false;
-	return [402, 429].includes(outcome.status) || saysNoCredit(outcome.text);
+	const { status, code, text } = outcome;
+	return [402, 429].some((one) => one === status || one === code) || saysNoCredit(text);
 }
 
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {

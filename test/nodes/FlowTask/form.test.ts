@@ -119,6 +119,10 @@ describe('the field Prompt', () => {
 			'\'Prompt\' is only "A portrait of" for this item',
 		],
 		[
+			{ promptText: '={{ $json.nothing }}, masterpiece, best quality' },
+			'\'Prompt\' is only ", masterpiece, best quality" for this item',
+		],
+		[
 			{ promptText: '=A poster for {{ ({}) }}' },
 			'text is "A poster for [object Object]", but must be text without',
 		],
@@ -278,7 +282,6 @@ test('a value of the wrong type is reported with the title of its row', async ()
 
 test.each<[string, unknown, string, string]>([
 	['6/text', '={{ $json.nothing }}', 'string', 'Prompt (6) · Positive · text'],
-	['6/text', '=A portrait of {{ $json.nothing }}', 'string', 'Prompt (6) · Positive · text'],
 	['3/steps', "={{ '' }}", 'number', 'steps (3), from 1 to 100 · KSampler'],
 	['57%3A43/noise_seed', '={{ $json.nothing }}', 'number', 'noise_seed of node 57:43'],
 ])('the row %s with %j for an item submits no task', async (id, value, type, title) => {
@@ -286,6 +289,22 @@ test.each<[string, unknown, string, string]>([
 	expect(run.error?.message).toContain(`"${title}" has no value`);
 	expect(run.error?.message).not.toContain(id);
 	expect(sentPrompts()).toEqual([]);
+});
+
+test('a row of which only a fragment is left submits no task', async () => {
+	const run = await stage.run(prompts(1), form({ '6/text': '=A portrait of {{ $json.nothing }}' }));
+	expect(run.error?.message).toContain('is only "A portrait of" (its expressions returned nothing)');
+	expect(sentPrompts()).toEqual([]);
+});
+
+test('a text is sent without an optional part', async () => {
+	const rows = {
+		'6/text': '={{ $json.nothing }}, a red fox in the snow',
+		'7/text': '={{ $json.nothing }}, blurry, low quality, watermark',
+	};
+	const run = await stage.run(prompts(1), form(rows));
+	expect(run.error).toBeUndefined();
+	expect(sentPrompts()).toMatchObject([{ '6': { inputs: { text: ', a red fox in the snow' } } }]);
 });
 
 test('a row left empty keeps the hosted value, and an expression may set a negative prompt to an empty text', async () => {

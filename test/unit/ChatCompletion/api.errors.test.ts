@@ -94,6 +94,17 @@ test.each([
 });
 
 test.each([
+	JSON.stringify({ code: 429, msg: '账户余额不足' }),
+	sse({ error: { code: 429, message: 'Insufficient balance' } }),
+])('an account without credit is not waited for, even with HTTP 200: %s', async (body) => {
+	const { result, opened } = await askChat({ body: () => [body], tries: 3 });
+	expect(failureOf(result)).toMatchObject({
+		message: 'The account has too little credit, so the node could not get an answer from the model',
+	});
+	expect(opened).toBe(1);
+});
+
+test.each([
 	['in one body', (json: JsonObject) => JSON.stringify(json)],
 	['in a chunk', (json: JsonObject) => sse(json)],
 ])(

@@ -98,6 +98,8 @@ function collectLinks(value: unknown): string[] {
 	const text = value.trim();
 	const parsed = /^[[{]/.test(text) ? parseJson(text) : undefined;
 	if (parsed !== undefined && typeof parsed === 'object') return collectLinks(parsed);
-	const links = text.split(/[\r\n]+|[,;]?\s+(?=https?(?::|%3a))/i).filter((link) => link.trim());
+	const links = text
+		.split(/[\r\n]+|(?<!\s)(?:\s*[,;])?\s+(?=https?(?::|%3a))/i)
+		.filter((link) => link.trim());
 	return links.map(decodeLink);
 }

@@ -104,6 +104,7 @@ test.each([
 	// Its text is not shown: it may be about another person.
 	['{"type":"reply","re":2}', /^Check 'ID in Reply': other frames arrived/],
 	['', /^Check in the platform's console that the account is bound/],
+	['unreadable', /^Raise 'Timeout \(Seconds\)'/],
 ])('the advice on a missing reply fits what arrived: %s', async (text, advice) => {
 	const { clock, asking, open } = await asked();
 	if (text) open.say(text);

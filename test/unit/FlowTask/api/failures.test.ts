@@ -148,6 +148,7 @@ describe('explainTaskCall', () => {
 		[403, null, 'not enough balance'],
 		[200, 1005, 'The balance is insufficient.'],
 		[200, 1005, '账户已欠费'],
+		[200, 402, 'Payment required'],
 	] as const)('says that the account has no credit: HTTP %d, code %s, "%s"', (status, code, said) => {
 		const outcome = { kind: 'refused', status, code, text: said } as const;
 		expect(explain(outcome, facts('write'))).toMatchObject({
@@ -156,6 +157,8 @@ describe('explainTaskCall', () => {
 			advice: expect.stringMatching(/^Check the credit and the limits of the account.*The platform said: /),
 			passing: false,
 		});
+		// Tasks that run are watched on.
+		expect(explain(outcome, facts('read'))).toMatchObject({ kind: 'refused', passing: true });
 	});
 
 	it.each([

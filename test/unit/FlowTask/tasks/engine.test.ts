@@ -566,6 +566,19 @@ describe('runTasks: files', () => {
 		},
 	);
 
+	it.each(['urls', 'filePerItem'] as const)(
+		'tells what a later report says of missing files: %s',
+		async (form) => {
+			const { clock, platform, run } = scene();
+			platform.filesOf = () => ({ errMsg: platform.infoCalls.length > 1 ? 'flagged' : '' });
+			platform.courseOf = () => course(0);
+			const [done] = await clock.run(
+				run([submitJob(0, { delivery: { ...LINKS_ONLY, form, mayBeEmpty: false } })]),
+			);
+			expect(done?.failure?.message).toContain('with the message "flagged"');
+		},
+	);
+
 	it('requests fresh links once if links have expired, and downloads each file with its own', async () => {
 		const made = scene();
 		const { clock, platform, run, downloads } = made;

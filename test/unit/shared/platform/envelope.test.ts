@@ -57,12 +57,17 @@ describe('classify', () => {
 		['in words', reply(429, { code: 7, msg: 'Insufficient balance' })],
 		['in words, with HTTP 200', reply(200, { code: 429, msg: '账户余额不足' })],
 		['by a code', reply(429, { error: { message: 'Too much', code: 'insufficient_quota' } })],
+		['by a code with more words', reply(429, { code: 7, msg: 'ERR_INSUFFICIENT_CREDITS' })],
+		['at its end', reply(429, { code: 7, msg: 'This account has no credits.' })],
 	])('treats 429 as a refusal if the account has no credit, %s', (_name, exchange) => {
 		expect(classify(exchange)).toMatchObject({ kind: 'refused', status: exchange.status });
 	});
 
-	it('treats a quota that may be one per minute as busy', () => {
-		const msg = 'You exceeded your current quota. Retry in 30 s.';
+	it.each([
+		'You exceeded your current quota. Retry in 30 s.',
+		'Too many requests. No credits were charged for this request.',
+		'Too many requests. Upgrade now, no credit card required.',
+	])('treats what may pass as busy: %s', (msg) => {
 		expect(classify(reply(429, { code: 7, msg }))).toMatchObject({ kind: 'busy' });
 	});
 

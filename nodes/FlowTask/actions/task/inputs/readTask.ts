@@ -9,6 +9,7 @@ import { numberOf } from '../../../../shared/text/textOf';
 import { ofVariant, stillUnclear } from '../../../tasks/failures';
 import type { TaskJob } from '../../../tasks/engine';
 import type { Recollection } from '../../../tasks/memory';
+import { NOT_SUBMITTED } from '../../../workflow/prompt';
 import type { NodeRun } from '../../run';
 import { SUBMITTED_FIELDS } from '../fields';
 import { MOST_VARIANTS, SUBMITTED_OPTIONS } from '../submitOptions';
@@ -73,7 +74,7 @@ function readCount(value: unknown): Result<number> {
 	if (Number.isInteger(count) && count >= 1 && count <= MOST_VARIANTS) return ok(count);
 	return failInput(
 		`'Variants' must be a whole number from 1 to ${MOST_VARIANTS}`,
-		`Enter a whole number from 1 to ${MOST_VARIANTS}. For more images of one prompt, pass the item in more than once, with 'Seed Mode' set to Increment by Item or Random. Nothing was submitted for this item.`,
+		`Enter a whole number from 1 to ${MOST_VARIANTS}. For more images of one prompt, pass the item in more than once, with 'Seed Mode' set to Increment by Item or Random. ${NOT_SUBMITTED}`,
 	);
 }
 

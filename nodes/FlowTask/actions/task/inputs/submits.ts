@@ -13,7 +13,7 @@ import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../w
 import { imageNodesIn } from '../../../workflow/fileNodes';
 import { isFileInput, isSeed, isSeedName } from '../../../graph/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
-import { inputsIn, withInputs, type Prompt } from '../../../workflow/prompt';
+import { inputsIn, withInputs, type Prompt, NOT_SUBMITTED } from '../../../workflow/prompt';
 import { findSeeds } from '../../../graph/foundSeeds';
 import { applySeed, whyForeign, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';
@@ -195,7 +195,7 @@ function readIdempotencyKey({ context, options }: NodeRun, itemIndex: number): R
 	const filled = filledText(
 		'Idempotency Key',
 		key.value && value,
-		'Without a key a second task could be paid for. Check that the expression returns text or a number for each item, or remove the option. Nothing was submitted for this item.',
+		`Without a key a second task could be paid for. Check that the expression returns text or a number for each item, or remove the option. ${NOT_SUBMITTED}`,
 	);
 	// People copy white space with a key; two keys that differ in nothing else would pay for one order twice.
 	return filled.ok ? ok(filled.value.trim()) : filled;

@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isTool } from '../../../../shared/errors/nodeError';
-import { failInput, ok, type Result } from '../../../../shared/errors/failure';
+import { failInput, ok, type Result, NOT_SENT } from '../../../../shared/errors/failure';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { booleanOf } from '../../../../shared/text/textOf';
 import type { DefinitionNode } from '../../../../shared/workflow/definition';
@@ -83,7 +83,7 @@ function readOutputNodes(
 	if (wanted.some(({ name }) => name === '')) {
 		return failInput(
 			"A row of 'Output Nodes' has no node",
-			'Choose the node, or enter its ID or, with a workflow definition, its title. Nothing was sent for this item.',
+			`Choose the node, or enter its ID or, with a workflow definition, its title. ${NOT_SENT}`,
 		);
 	}
 	const known = workflows.knowledge(itemIndex);
@@ -96,7 +96,7 @@ function readOutputNodes(
 		if (found.some((one) => one.nodeId === nodeId.value)) {
 			return failInput(
 				`'Output Nodes' names node "${excerpt(nodeId.value, 40)}" twice`,
-				'Remove one of the two rows. Nothing was sent for this item.',
+				`Remove one of the two rows. ${NOT_SENT}`,
 			);
 		}
 		found.push({ nodeId: nodeId.value, field });
@@ -114,12 +114,12 @@ function idOf(nodes: readonly DefinitionNode[], name: string): Result<string> {
 	if (only) {
 		return failInput(
 			`'Output Nodes' names "${shown}", but the workflow has ${titled.length} nodes with that title`,
-			`Enter the ID of one of them: ${titled.map(({ nodeId }) => nodeId).join(', ')}. Nothing was sent for this item.`,
+			`Enter the ID of one of them: ${titled.map(({ nodeId }) => nodeId).join(', ')}. ${NOT_SENT}`,
 		);
 	}
 	const list = nodes.slice(-NODES_SHOWN).map(({ nodeId, title }) => `${nodeId} (${excerpt(title, 40)})`);
 	return failInput(
 		`'Output Nodes' names "${shown}", which is not in the workflow definition`,
-		`Enter the ID or the title of a node that saves files. The last nodes of the definition are: ${list.join(', ')}. Nothing was sent for this item.`,
+		`Enter the ID or the title of a node that saves files. The last nodes of the definition are: ${list.join(', ')}. ${NOT_SENT}`,
 	);
 }
