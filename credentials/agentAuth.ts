@@ -24,7 +24,10 @@ export function withAgentToken(
 }
 
 function authIn(description: unknown): object {
-	const { auth } = entriesIn(entriesIn(parsed(description)).request);
+	const read = parsed(description);
+	if (read === null)
+		throw new Error("'Description' in the credential is not one JSON object. Nothing was sent.");
+	const { auth } = entriesIn(entriesIn(read).request);
 	return entriesIn(auth ?? BEARER);
 }
 
@@ -32,6 +35,7 @@ function entriesIn(value: unknown): Record<string, unknown> {
 	return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }
 
+/** @returns null for a text that is not JSON */
 function parsed(description: unknown): unknown {
 	// An expression may return the JSON as an object.
 	if (typeof description !== 'string') return description;
@@ -40,6 +44,6 @@ function parsed(description: unknown): unknown {
 		// The node reads it in a code fence, too. If it were not read here, the token would be sent in another header.
 		return JSON.parse(/\{[^]*\}/.exec(description)?.[0] ?? '') as unknown;
 	} catch {
-		throw new Error("'Description' in the credential is not one JSON object. Nothing was sent.");
+		return null;
 	}
 }
