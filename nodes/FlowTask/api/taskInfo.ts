@@ -46,24 +46,16 @@ export const LONGEST_ID_CHARS = 1_000;
 /** A number beyond 2^53 may already have lost its last digits, so it is not accepted as an ID. */
 export const Id = v.union([
 	v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(LONGEST_ID_CHARS)),
-	v.pipe(
-		v.number(),
-		v.check((id: number) => Number.isSafeInteger(id)),
-		v.transform(String),
-	),
+	v.pipe(v.number(), v.safeInteger(), v.transform(String)),
 ]);
 
 /** Some servers send numbers as strings, and `null` or nothing if there is none yet. */
 const LooseNumber = v.fallback(
-	v.nullish(
+	v.nullable(
 		v.union([
-			v.pipe(
-				v.number(),
-				v.check((number: number) => Number.isFinite(number)),
-			),
+			v.pipe(v.number(), v.finite()),
 			v.pipe(v.string(), v.trim(), v.regex(/^-?\d+(\.\d+)?$/), v.transform(Number)),
 		]),
-		null,
 	),
 	null,
 );

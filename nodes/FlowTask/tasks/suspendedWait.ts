@@ -4,14 +4,6 @@ import { growingPauseMs, type PauseGrowth } from '../../shared/time/growingPause
 import type { PolledPiece } from '../api/poll';
 import { noteAnswer, Streak, WatchedTask, type WatchEnd } from './watchedTask';
 
-/** Of a task: its `mark`, when that changed, and in how many consecutive polls it was missing, and refused. */
-type Progress = [mark: string, changedAtMs: number, missing: number, refused: number];
-
-function isProgress(stored: unknown): boolean {
-	const parts: readonly unknown[] = Array.isArray(stored) ? stored : [];
-	return parts.length === 4 && parts.every((part, at) => typeof part === (at === 0 ? 'string' : 'number'));
-}
-
 /** The state of a suspended wait for one set of tasks; n8n stores it with the execution. All times are by the wall clock. */
 const Wait = v.object({
 	/** When the tasks were first polled. */
@@ -20,8 +12,8 @@ const Wait = v.object({
 	polls: v.number(),
 	/** Polls that failed after the timeout. */
 	lateFailures: v.number(),
-	/** For each task. */
-	progress: v.array(v.custom<Progress>(isProgress)),
+	/** For each task: its `mark`, when that changed, and in how many consecutive polls it was missing, and refused. */
+	progress: v.array(v.tuple([v.string(), v.number(), v.number(), v.number()])),
 });
 
 /** A shorter sleep is pointless, because n8n may take about a minute to resume an execution. */
@@ -76,6 +68,8 @@ export function judgePoll(
 	const sleepMs = Math.max(SHORTEST_SLEEP_MS, Math.min(growingPauseMs(SLEEPS, polls), deadlineMs - nowMs));
 	return { state, ends: ends.size === tasks.size ? ends : undefined, wakeAtMs: nowMs + sleepMs };
 }
+
+type Progress = WaitState['progress'][number];
 
 function restored(taskId: string, progress: Progress | undefined, nowMs: number): WatchedTask {
 	const [mark, changedAtMs, missing, refused] = progress ?? ['', nowMs, 0, 0];
