@@ -178,13 +178,16 @@ export class SessionStore {
 	 * Gives a key the session that a call opened, or the new ID of its session, and writes it within a second. A session
 	 * of another key is not kept.
 	 * @param askedIn the session in which the agent was asked, which continues as `sessionId`; empty if there was none
+	 * @returns false for a session of another key
 	 */
-	opened(name: string, sessionId: string, askedIn = ''): void {
+	opened(name: string, sessionId: string, askedIn = ''): boolean {
 		const key = this.keyOf(name);
-		if (key.isReplaced(askedIn) || key.sessionId === sessionId || this.isOfAnother(name, sessionId)) return;
+		if (this.isOfAnother(name, sessionId)) return false;
+		if (key.isReplaced(askedIn) || key.sessionId === sessionId) return true;
 		this.known.keep(this.settings.agent, key.entryKey, sessionId);
 		key.sessionId = sessionId;
 		this.writer.later(key);
+		return true;
 	}
 
 	/** Whether another key of the agent has this session, and this key has not. */

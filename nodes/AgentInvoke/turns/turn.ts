@@ -365,9 +365,7 @@ class ItemTurn<T extends AgentTurn> {
 					if (!isOfAnother) await this.run.onDelta(turn, text);
 				},
 				onSession: (id) => {
-					if (!key) return;
-					isOfAnother = sessions.isOfAnother(key, id);
-					sessions.opened(key, id, sessionId);
+					isOfAnother = key !== '' && !sessions.opened(key, id, sessionId);
 				},
 				calls,
 			});
