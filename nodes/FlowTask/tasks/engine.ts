@@ -234,15 +234,12 @@ class TaskRun {
 		const isAsked = delivery.form !== 'urls' || !delivery.mayBeEmpty;
 		const info = isAsked ? await this.files.complete(end.info) : end.info;
 		const hasLinks = info !== undefined && linksOf(info, 'all').length > 0;
-		const told = { ...known, snapshot: end.snapshot };
-		// The later report tells more, but may be of an index that is behind.
-		if (info && info !== end.info && (hasLinks || info.errorMessage))
-			told.snapshot = {
-				...end.snapshot,
-				info: { ...withoutToken(info, promptToken), state: end.info.state },
-			};
+		// A later report tells more, but may be of an index that is behind.
+		const isMore = info !== undefined && info !== end.info && (hasLinks || info.errorMessage !== '');
+		const shown = isMore ? { ...withoutToken(info, promptToken), state: end.info.state } : end.snapshot.info;
+		const told = { ...known, snapshot: { ...end.snapshot, info: shown } };
 		if (delivery.form === 'urls') {
-			const isWithheld = !hasLinks && told.snapshot.info?.errorMessage;
+			const isWithheld = !hasLinks && shown?.errorMessage;
 			return outcome(job, { ...told, failure: isWithheld ? this.withoutFiles(job, told) : undefined });
 		}
 		if (!info) return outcome(job, { ...told, failure: linksUnread(end.info) });
