@@ -113,6 +113,10 @@ test.each([
 		});
 		expect(sent.headers).toEqual({ A: 'b', ...headers });
 	}
+	// What cannot be read may name another header.
+	const unreadable = { agentToken: 't-0123456', wire: 'described', description: `{} ${description}` };
+	const refused = new FlowAgentApi().authenticate(unreadable, { url: 'https://p.example' });
+	await expect(refused).rejects.toThrow('not one JSON object. Nothing was sent.');
 	const standard = { agentToken: 't-0123456', wire: 'standard', description };
 	await expect(new FlowAgentApi().authenticate(standard, { url: 'https://p.example' })).rejects.toThrow(
 		'agt_',
