@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { wordsOfError } from '../../shared/errors/expressionError';
-import { fail, failInput, ok, type Result, NOT_SENT } from '../../shared/errors/failure';
+import { fail, failInput, ok, NOT_SENT, type Result } from '../../shared/errors/failure';
 import { isStartedBy } from '../../shared/run/startedBy';
 import { MAX_FRAME_CHARS } from '../../shared/http/webSocket';
 import { isJsonObject } from '../../shared/text/json';

@@ -3,7 +3,7 @@ import { randomUUID } from 'crypto';
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { readItem, workItem } from '../../shared/errors/expressionError';
-import { fail, failInput, ok, type Result, NOT_SENT } from '../../shared/errors/failure';
+import { fail, failInput, ok, NOT_SENT, type Result } from '../../shared/errors/failure';
 import { shownRequest } from '../../shared/form/previewRequest';
 import { jsonText, type JsonObject } from '../../shared/text/json';
 import { redactJson } from '../../shared/text/redact';

@@ -1,6 +1,6 @@
 import type { INodeProperties } from 'n8n-workflow';
 
-import { fail, failInput, ok, type Result, NOT_SENT } from '../../shared/errors/failure';
+import { fail, failInput, ok, NOT_SENT, type Result } from '../../shared/errors/failure';
 import type { Operation } from '../../shared/run/operation';
 import { optionGroups, readChoice } from '../../shared/form/options';
 import { simplifyField } from '../../shared/form/sharedFields';

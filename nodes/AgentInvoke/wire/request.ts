@@ -1,4 +1,4 @@
-import { badInput, failInput, ok, type Failure, type Result, NOT_SENT } from '../../shared/errors/failure';
+import { badInput, failInput, ok, NOT_SENT, type Failure, type Result } from '../../shared/errors/failure';
 import { readExtraBody } from '../../shared/form/extraBody';
 import { excerpt, isJsonObject, jsonText, type Json, type JsonObject } from '../../shared/text/json';
 import { pathOf } from '../../shared/platform/credential';

@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
 
-import { fail, failInput, ok, type Result, NOT_SENT } from '../../shared/errors/failure';
+import { fail, failInput, ok, NOT_SENT, type Result } from '../../shared/errors/failure';
 import { noMediaIn } from '../../shared/files/fileType';
 import { megabytes, readBinaryField } from '../../shared/files/inputFile';
 import { refuseNoMedia } from '../../shared/files/uploadFile';

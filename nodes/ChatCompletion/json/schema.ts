@@ -2,10 +2,10 @@ import {
 	badInput,
 	fail,
 	failInput,
+	NOT_SENT,
 	ok,
 	type Failure,
 	type Result,
-	NOT_SENT,
 } from '../../shared/errors/failure';
 import { lossIn } from '../../shared/form/pastedJson';
 import {

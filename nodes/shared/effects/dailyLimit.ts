@@ -1,6 +1,6 @@
 import { orWithout } from '../dataTable/failures';
 import type { DataTable, TableRow } from '../dataTable/table';
-import { badInput, fail, failInput, ok, type Failure, type Result, NOT_SENT } from '../errors/failure';
+import { badInput, fail, failInput, ok, NOT_SENT, type Failure, type Result } from '../errors/failure';
 import { budgetSpent, type SpentBudget } from '../usage/budgetMessages';
 import type { Clock } from '../time/clock';
 import { textOrNumber } from '../text/textOf';

@@ -1,4 +1,4 @@
-import { fail, failInput, ok, type Result, NOT_SENT } from '../errors/failure';
+import { fail, failInput, ok, NOT_SENT, type Result } from '../errors/failure';
 import { excerpt, parseJson, type Json } from '../text/json';
 import { textOrJson } from '../text/textOf';
 import { refuseRounded } from '../form/pastedJson';

@@ -5,7 +5,7 @@ import { ClaimLock, type ClaimStatus, type LockParts, type Mine, type Tried } fr
 import { Claim } from '../dataTable/claims';
 import { STEPS_TOGETHER_MS } from '../dataTable/keyReads';
 import type { TableRow } from '../dataTable/table';
-import { fail, ok, type Failure, type Result, NOT_SENT } from '../errors/failure';
+import { fail, ok, NOT_SENT, type Failure, type Result } from '../errors/failure';
 import { KeyedQueue } from '../time/keyedQueue';
 import { excerpt } from '../text/json';
 import { digestOf } from '../text/sha256';

@@ -1,4 +1,4 @@
-import { badInput, fail, type Failure, type Result, NOT_SENT } from './failure';
+import { badInput, fail, NOT_SENT, type Failure, type Result } from './failure';
 import { excerpt, member } from '../text/json';
 import { textOf } from '../text/textOf';
 

@@ -5,7 +5,7 @@ import { ALLOW_HOST, type MayFetch } from './fileHosts';
 import { safeFileName } from './fileName';
 import { noMediaIn, fileTypeOf } from './fileType';
 import { systemClock } from '../time/clock';
-import { badInput, fail, failInput, ok, type Failure, type Result, NOT_SENT } from '../errors/failure';
+import { badInput, fail, failInput, ok, NOT_SENT, type Failure, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { textOf, textOrNumber } from '../text/textOf';
 import { decodePercents, isWebAddress } from '../text/webAddress';

@@ -13,7 +13,7 @@ import {
 	type InputFile,
 	type InputFileContext,
 } from './inputFile';
-import { fail, failInput, ok, type Result, NOT_SENT } from '../errors/failure';
+import { fail, failInput, ok, NOT_SENT, type Result } from '../errors/failure';
 import { excerpt } from '../text/json';
 import { sha256 } from '../text/sha256';
 

@@ -5,7 +5,7 @@ import type {
 	NodePropertyTypes,
 } from 'n8n-workflow';
 
-import { fail, failInput, ok, type Result, NOT_SENT } from '../errors/failure';
+import { fail, failInput, ok, NOT_SENT, type Result } from '../errors/failure';
 import { isJsonObject } from '../text/json';
 import { booleanOf, isBlank, numberOf } from '../text/textOf';
 

@@ -90,7 +90,10 @@ function readWanted(context: IExecuteFunctions, itemIndex: number, itemCount: nu
 	return ok(named.map((one) => ({ ...one, field })));
 }
 
-/** Collects links, in which file names may have spaces, from text (separated by white space), JSON, an array, or the map of output nodes to links (§2.4). */
+/**
+ * Collects links, in which file names may have spaces, from text (separated by white space), JSON, an array, or the map
+ * of output nodes to links (§2.4).
+ */
 function collectLinks(value: unknown): string[] {
 	if (Array.isArray(value)) return value.flatMap(collectLinks);
 	if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(collectLinks);

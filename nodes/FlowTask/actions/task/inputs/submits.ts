@@ -13,7 +13,7 @@ import { checkImageInputs, checkOverrides, refuseEmptyPrompts } from '../../../w
 import { imageNodesIn } from '../../../workflow/fileNodes';
 import { isFileInput, isSeed, isSeedName } from '../../../graph/names';
 import { promptTextOf } from '../../../workflow/inputRanking';
-import { inputsIn, withInputs, type Prompt, NOT_SUBMITTED } from '../../../workflow/prompt';
+import { inputsIn, withInputs, NOT_SUBMITTED, type Prompt } from '../../../workflow/prompt';
 import { findSeeds } from '../../../graph/foundSeeds';
 import { applySeed, whyForeign, type RandomSeed, type SeededPrompt } from '../../../workflow/seeds';
 import type { NodeRun } from '../../run';

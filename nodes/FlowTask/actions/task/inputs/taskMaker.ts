@@ -1,7 +1,7 @@
 import type { IExecuteFunctions } from 'n8n-workflow';
 
 import { isTool } from '../../../../shared/errors/nodeError';
-import { failInput, ok, type Result, NOT_SENT } from '../../../../shared/errors/failure';
+import { failInput, ok, NOT_SENT, type Result } from '../../../../shared/errors/failure';
 import { excerpt, objectsIn } from '../../../../shared/text/json';
 import { booleanOf } from '../../../../shared/text/textOf';
 import type { DefinitionNode } from '../../../../shared/workflow/definition';
