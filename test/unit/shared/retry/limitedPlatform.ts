@@ -195,7 +195,7 @@ class Run {
 }
 
 /** Mulberry32, which returns the same numbers for the same seed. */
-function seeded(seed: number): () => number {
+export function seeded(seed: number): () => number {
 	let state = seed;
 	return () => {
 		state = (state + 0x6d2b79f5) | 0;
