@@ -73,6 +73,8 @@ export class AdaptiveRate {
 	/** New refusals since the last answer that was none; requests that are only assumed to be accepted do not count. */
 	private refusalsInARow = 0;
 	private refusedAtMs = -Infinity;
+	/** Whether the latest refusal said how long to wait. */
+	private hasPauses = false;
 	private readonly queues = new KeyedQueue();
 
 	/** @param mostPerSecond where the rate begins; Infinity = no limit is known */
@@ -170,6 +172,7 @@ export class AdaptiveRate {
 		if (isNew) this.refusedAtMs = nowMs;
 		// Requests that arrived earlier would have been refused by now.
 		this.assumeAccepted(request.atMs - MOST_OVERTAKEN_MS);
+		this.hasPauses = askedMs > 0;
 		this.judge(request, true);
 		if (isNew) this.backOff(nowMs, askedMs);
 	}
@@ -209,7 +212,7 @@ export class AdaptiveRate {
 		if (this.refusedAtMs === -Infinity) return;
 		const provenPerSecond = Number.isFinite(this.perSecond) ? this.perSecond : 1;
 		const growth = this.belief.mayBeMostlyChance ? GROWTH_TO_TELL : GROWTH;
-		this.perSecond = this.belief.bestRate(Math.max(provenPerSecond, growth * perSecond));
+		this.perSecond = this.belief.bestRate(Math.max(provenPerSecond, growth * perSecond), this.hasPauses);
 	}
 
 	/** How fast requests followed each other before this one. */

@@ -28,8 +28,12 @@ const UNLIMITED_LATER = 0.2;
 const LEAST_PASSING = 0.05;
 /** The model assumes that limits and the share of chance refusals change about once in this many seconds. */
 const CHANGES_EVERY_S = 20;
-/** The weight of the share that is refused, relative to the logarithm of what is accepted. */
-const PRICE_OF_REFUSAL = 1.6;
+/**
+ * The weight of the share that is refused, relative to the logarithm of what is accepted: less if refusals say how long to
+ * wait, because the pauses slow down as well.
+ */
+const PRICE_OF_REFUSAL = 1.8;
+const PRICE_WITH_PAUSE = 1.6;
 
 const AT_FIRST = priorOfLimits(UNLIMITED_AT_FIRST);
 const LATER = priorOfLimits(UNLIMITED_LATER);
@@ -114,8 +118,10 @@ export class LimitBelief {
 	/**
 	 * The rate with the best prospect: the expected logarithm of what is accepted, so that a doubling counts the same at
 	 * any rate, less the price of the share that a limit is expected to refuse.
+	 * @param hasPauses whether refusals say how long to wait
 	 */
-	bestRate(mostPerSecond: number): number {
+	bestRate(mostPerSecond: number, hasPauses: boolean): number {
+		const price = hasPauses ? PRICE_WITH_PAUSE : PRICE_OF_REFUSAL;
 		let best = Math.min(LEAST, mostPerSecond);
 		let bestProspect = -Infinity;
 		// Sums over the limits below the rate: of probability, probability times limit, and probability times log limit.
@@ -128,7 +134,7 @@ export class LimitBelief {
 			const rate = isMost ? mostPerSecond : limit;
 			const log = isMost ? Math.log(rate) : (LOGARITHMS[step] ?? 0);
 			const taken = logsBelow + (1 - probabilityBelow) * log;
-			const prospect = taken - PRICE_OF_REFUSAL * (probabilityBelow - limitsBelow / rate);
+			const prospect = taken - price * (probabilityBelow - limitsBelow / rate);
 			if (prospect > bestProspect) {
 				best = rate;
 				bestProspect = prospect;
