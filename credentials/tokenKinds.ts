@@ -19,10 +19,13 @@ const NOTICE_NAMES = [
 	['FlowBridge API', 'channelNotice'],
 ] as const satisfies ReadonlyArray<readonly [TokenCredential, string]>;
 
-/** A notice for every other credential, shown while the field `field` contains one of its secrets. */
+/**
+ * A notice for every other credential, shown while the field `field` contains one of its secrets. It says nothing of the
+ * field's own value, because n8n also shows it if that is an expression.
+ */
 export function wrongSecretNotices(field: string, credential: TokenCredential): INodeProperties[] {
 	return NOTICE_NAMES.filter(([other]) => other !== credential).map(([other, name]) => ({
-		displayName: `This is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} (${codesOf(other)}). Use it in a ${other} credential. ${credential} needs a secret that starts with ${codesOf(credential)}.`,
+		displayName: `A secret that starts with ${codesOf(other)} is ${TOKEN_KINDS.find((kind) => kind.credential === other)?.is} and belongs in a ${other} credential. ${credential} needs one that starts with ${codesOf(credential)}.`,
 		name,
 		type: 'notice',
 		default: '',

@@ -105,6 +105,20 @@ describe.each(findFiles(['templates/*.json']))('%s', (path) => {
 		expect(toOpen.filter((name) => !said.join('\n').includes(`**${name}**`))).toEqual([]);
 	});
 
+	it('waits only for statuses that Flow Task outputs', () => {
+		const known = /^const STATES = .*$/m.exec(read('nodes/FlowTask/api/taskInfo.ts'))?.[0] ?? '';
+		const statuses = [...JSON.stringify(nodes).matchAll(/status is \\+"(\w+)/g)].map(([, status]) => status);
+		expect(statuses.filter((status) => !known.includes(`'${status}'`))).toEqual([]);
+	});
+
+	// A node in between drops the interrupt, whose tool some agents need beside its ID.
+	it('takes the tool of an interrupt from where it takes its ID', () => {
+		const resumes = own.filter(({ parameters }) => parameters.operation === 'resume');
+		const toolOf = ({ parameters: { interruptId: id } }: TemplateNode) =>
+			typeof id === 'string' ? id.replace('interrupt.id', 'interrupt.tool') : undefined;
+		expect(resumes.map(({ parameters }) => parameters.interruptTool)).toEqual(resumes.map(toolOf));
+	});
+
 	it('has no note that covers a node', () => {
 		const covered = notes.flatMap(({ name, position: [left, top], parameters: { width, height } }) =>
 			nodes

@@ -175,11 +175,13 @@ function sessionIds(outcomes: readonly DeliveredTurn[]): string[] {
 function throwFailed(context: IExecuteFunctions, outcomes: readonly DeliveredTurn[]): void {
 	const results = outcomes.map(({ result }) => result);
 	const ids = listIds(sessionIds(outcomes), IDS_SHOWN);
-	const turns = outcomes.map(({ itemIndex: item, result }) =>
-		result.ok
-			? { item, status: 'answered', sessionId: result.value.session.id }
-			: { item, status: result.failure.kind },
-	);
+	// Rows of the input, from 1, as in the advice and in the table of turns.
+	const turns = outcomes.map(({ itemIndex, result }) => ({
+		item: itemIndex + 1,
+		...(result.ok
+			? { status: 'answered', sessionId: result.value.session.id }
+			: { status: result.failure.kind }),
+	}));
 	const failed = outcomes.flatMap(({ itemIndex, result }) =>
 		result.ok ? [] : [{ itemIndex, failure: result.failure }],
 	);

@@ -23,7 +23,7 @@ export interface ChatQuestion {
 const RESERVED: ReadonlyMap<string, string> = new Map([
 	['model', "the field 'Model'"],
 	['messages', "the field 'Messages'"],
-	['stream', "the field 'Stream'"],
+	['stream', "the option 'Stream'"],
 ]);
 
 /** The body of `POST /maas/v1/chat/completions` (§4.5), or why it cannot be made. */

@@ -201,7 +201,7 @@ export const TASK_OPTIONS = defineOptions({
 			},
 		],
 		description:
-			"Get only the files of these nodes, those of each node in its own field. 'Files' and the form's 'Put Output File in Field' then do not apply.",
+			"Get only the files of these nodes, those of each node in its own field. 'Files' and 'Put Output File in Field' then do not apply.",
 	},
 	previewRequest: previewRequestField(
 		'Values are checked and seeds are chosen; nothing is uploaded, submitted or written to a table.',

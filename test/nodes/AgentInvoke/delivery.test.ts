@@ -81,9 +81,9 @@ describe('items', () => {
 		expect(run.error?.description).toContain('1 other item(s) were answered');
 		expect(run.error?.description).toContain(session?.sessionId);
 		expect(run.error?.context.turns).toMatchObject([
-			{ item: 0, status: 'answered' },
-			{ item: 1, status: 'agentFailed' },
-			{ item: 2, status: 'notSubmitted' },
+			{ item: 1, status: 'answered' },
+			{ item: 2, status: 'agentFailed' },
+			{ item: 3, status: 'notSubmitted' },
 		]);
 		expect(stage.platform.books().requests.invoke).toBe(2);
 	});

@@ -70,6 +70,12 @@ describe.each(FORMS)('$credential.name', ({ credential, secret, foreign, own }) 
 		expect(noticesFor(token).map(({ displayName }) => displayName)).toEqual([expect.stringContaining(home)]);
 	});
 
+	// n8n shows a field if what its condition reads is an expression.
+	it('says nothing of the secret itself if an expression stands for it', () => {
+		const said = noticesFor('={{ $json.key }}').map(({ displayName }) => displayName);
+		expect(said.filter((text) => !text.startsWith('A secret that starts with '))).toEqual([]);
+	});
+
 	it('shows no notice for a secret of its own kind', () => {
 		expect(own.flatMap(noticesFor)).toEqual([]);
 	});

@@ -64,7 +64,7 @@ test.each([
 	[{ a: [2 ** 53] }, "'Extra Body' contains the number 9007199254740992, which would lose digits"],
 	['{"model":"x"}', "'Extra Body' sets \"model\", which the field 'Model' already sets"],
 	[{ messages: [] }, "'Extra Body' sets \"messages\", which the field 'Messages' already sets"],
-	[{ stream: false }, "'Extra Body' sets \"stream\", which the field 'Stream' already sets"],
+	[{ stream: false }, "'Extra Body' sets \"stream\", which the option 'Stream' already sets"],
 	[
 		{ temperature: 1 },
 		'\'Extra Body\' sets "temperature", which a field or an option of this node already sets',
