@@ -119,19 +119,19 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 	const { status, code, text, wordless } = outcome;
 	const { purpose, redact } = facts;
 	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
-	if (isForKey(outcome)) {
-		return {
-			kind: 'credential',
-			message: `The platform does not accept the API key, so the node could not ${purpose}`,
-			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. ${platformSaid(outcome, facts)}`,
-			details,
-		};
-	}
 	if (isForCredit(outcome)) {
 		return {
 			kind: 'refused',
 			message: `The account has too little credit, so the node could not ${purpose}`,
 			advice: `${CREDIT_ADVICE} ${platformSaid(outcome, facts)}`,
+			details,
+		};
+	}
+	if (isForKey(outcome)) {
+		return {
+			kind: 'credential',
+			message: `The platform does not accept the API key, so the node could not ${purpose}`,
+			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. ${platformSaid(outcome, facts)}`,
 			details,
 		};
 	}

@@ -210,6 +210,7 @@ test.each([
 });
 
 test.each([
+	[401, { error: { message: 'Insufficient Balance of this key' } }],
 	[402, { error: { message: 'Insufficient Balance', code: 'invalid_request_error' } }],
 	[402, { detail: 'Insufficient Balance' }],
 	[429, { error: { message: 'Insufficient Balance', type: 'exceeded_current_quota_error' } }],
