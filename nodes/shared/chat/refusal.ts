@@ -5,8 +5,10 @@ import { isJsonObject, parseJson } from '../text/json';
 import { answerIn, errorIn } from '../answer/answerBody';
 import { AnswerBuilder } from '../answer/answerBuilder';
 
-/** The status with which a server says that it has read the question, but does not accept a part of it. */
-const UNPROCESSABLE = 422;
+/** Whether a server says that it has read the question, but does not accept a part of it, or has no such model. */
+function isOfBody({ status, text, wordless }: Extract<FailedOutcome, { kind: 'refused' }>): boolean {
+	return !wordless && (status === 422 || (status === 404 && /\bmodel\b/i.test(text)));
+}
 
 /**
  * Classifies a response that has no success status. Errors of this interface have no envelope (§7.1), so an error in the
@@ -18,8 +20,7 @@ export function classifyRefusal(exchange: Exchange): FailedOutcome {
 	if (exchange.kind !== 'reply') return outcome;
 	const body = parseJson(exchange.text) ?? null;
 	if (outcome.kind !== 'refused' || outcome.code !== null) return outcome;
-	const isOfBody = outcome.status === UNPROCESSABLE && !outcome.wordless;
-	return isOfBody || errorIn(body) ? { ...outcome, code: outcome.status } : outcome;
+	return isOfBody(outcome) || errorIn(body) ? { ...outcome, code: outcome.status } : outcome;
 }
 
 /**

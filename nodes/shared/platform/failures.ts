@@ -115,6 +115,9 @@ export function isForCredit(outcome: FailedOutcome): boolean {
 	return [402, 429].some((one) => one === status || one === code) || saysNoCredit(text);
 }
 
+/** Matches messages about what a request asks for, which some services send with HTTP 403. */
+const OF_CONTENT = /\b(?:flagged|moderation|violat\w+|content policy)\b/i;
+
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text, wordless } = outcome;
 	const { purpose, redact } = facts;
@@ -135,7 +138,7 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 			details,
 		};
 	}
-	if (status === 403 || code === 403) {
+	if ((status === 403 || code === 403) && !OF_CONTENT.test(text)) {
 		return {
 			kind: 'credential',
 			message: `The API key lacks the permission for this, so the node could not ${purpose}`,

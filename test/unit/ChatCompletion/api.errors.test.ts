@@ -410,6 +410,29 @@ test.each([
 	);
 });
 
+test.each([
+	['Model not found', /^Check the model's ID/],
+	[{ error: 'Model is not available' }, /^Check the model's ID/],
+])('a missing model is about the question, however it is said: %j', async (detail, advice) => {
+	const { result } = await askChat({ body: () => [JSON.stringify({ detail })], status: 404 });
+	expect(failureOf(result)).toMatchObject({
+		message: expect.stringMatching(/^The platform refused the question: Model /),
+		advice: expect.stringMatching(advice),
+	});
+});
+
+test.each(['Your input was flagged', 'Content violates usage guidelines.'])(
+	'a refused content is not blamed on the key: %s',
+	async (message) => {
+		const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status: 403 });
+		expect(failureOf(result)).toMatchObject({
+			kind: 'refused',
+			message: `The platform refused the request to get an answer from the model: ${message}`,
+			advice: expect.stringMatching(/^Compare the model's ID, the messages/),
+		});
+	},
+);
+
 test('a list of what is wrong in the body is about the question', async () => {
 	const detail = [{ loc: ['body', 'enable_thinking'], msg: 'Extra inputs are not permitted' }];
 	const asked = { enable_thinking: false };
