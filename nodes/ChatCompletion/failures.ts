@@ -70,7 +70,11 @@ const ADVICE: readonly (readonly [RegExp, string | ((asked: JsonObject) => strin
 		/stream_options|include_usage/i,
 		"Turn 'Include Usage' off under 'Cost and Speed': this deployment does not support it.",
 	],
-	[/\b(?:stream|streaming)\b/i, ({ stream }) => `Turn 'Stream' ${stream === true ? 'off' : 'on'}.`],
+	[
+		// Not a stream that failed on the way, as in "stream error: stream ID 7".
+		/\b(?:stream|streaming)\b(?!\W*(?:error|id \d|closed|ended|disconnect|reset|timeout|timed|idle|interrupted))/i,
+		({ stream }) => `Turn 'Stream' ${stream === true ? 'off' : 'on'}.`,
+	],
 	[
 		// Not the name of a model, such as "family-8b-thinking".
 		/(?<![-\w])(?:enable_)?(?:thinking|reasoning)/i,
@@ -88,7 +92,8 @@ const ADVICE: readonly (readonly [RegExp, string | ((asked: JsonObject) => strin
 		/\buse\W+max_completion_tokens/i,
 		"Remove the option 'Max Tokens', and set \"max_completion_tokens\" under 'Extra Body'.",
 	],
-	[/context|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
+	// Not "context deadline exceeded", with which gateways report a timeout of their own.
+	[/context(?! (?:deadline|cancel))|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
 ];
 
 /** Matches messages that say, in one clause, that there is no such model; others say what a known one did. */

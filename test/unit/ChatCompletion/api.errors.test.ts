@@ -450,6 +450,9 @@ test.each([
 	[400, 'reasoning cannot be disabled', {}, /^Set 'Reasoning' to On or Off, or choose another model\.$/],
 	[500, 'thinking is not supported', { thinking: { type: 'enabled' } }, /^Set 'Reasoning' to Default/],
 	[500, 'it burns', { stream: true }, /^The platform seems to be having problems/],
+	[500, 'context deadline exceeded (Client.Timeout)', {}, /^The platform seems to be having problems/],
+	[502, 'stream error: stream ID 7; INTERNAL_ERROR', {}, /^The platform seems to be having problems/],
+	[500, 'the request exceeds the available context size', {}, /^Send less text/],
 ])('the advice fits what was sent: HTTP %d, %s, %j', async (status, message, asked, advice) => {
 	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status, asked });
 	expect(failureOf(result).advice).toMatch(advice);
