@@ -493,6 +493,16 @@ test('a switch without effect is a hint, and no hint advises what is already set
 		);
 	const after = 'I look.\n<tool_call>\n{"name": "pay"}\n</tool_call>';
 	expect(await hintOn({ content: after }, 'default')).toMatch(/^The model wrote a tool call/);
+	for (const call of [
+		'\n<tool_call>pay\n<arg_key>sum</arg_key>',
+		'\n<tool_call>pay</tool_call>',
+		'<minimax:tool_call>\n<invoke name="pay">',
+		'<|tool_calls_section_begin|><|tool_call_begin|>functions.pay:0',
+		'<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>pay<｜tool▁sep｜>{}',
+		'<｜DSML｜function_calls>\n<｜DSML｜invoke name="pay">',
+	]) {
+		expect(await hintOn({ content: `I look.${call}` }, 'default')).toMatch(/^The model wrote a tool call/);
+	}
 	for (const content of ['Write <tool_call> first', 'Write:\n<tool_call> first'])
 		expect(await hintOn({ content }, 'default')).toBeUndefined();
 	const call = { id: 'a', function: { name: 'pay', arguments: '{"a":' } };
