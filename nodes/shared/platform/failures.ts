@@ -115,8 +115,8 @@ export function isForCredit(outcome: FailedOutcome): boolean {
 	return [402, 429].some((one) => one === status || one === code) || saysNoCredit(text);
 }
 
-/** Matches messages about what a request asks for, which some services send with HTTP 403. */
-const OF_CONTENT = /\b(?:flagged|moderation|violat\w+|content policy)\b/i;
+/** Matches what comes with HTTP 403 about what a request asks for, or from a firewall on the way. */
+const NOT_OF_KEY = /^a web page\b|\b(?:flagged|moderation|violat\w+|content policy)\b/i;
 
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text, wordless } = outcome;
@@ -138,7 +138,7 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 			details,
 		};
 	}
-	if ((status === 403 || code === 403) && !OF_CONTENT.test(text)) {
+	if ((status === 403 || code === 403) && !NOT_OF_KEY.test(text)) {
 		return {
 			kind: 'credential',
 			message: `The API key lacks the permission for this, so the node could not ${purpose}`,

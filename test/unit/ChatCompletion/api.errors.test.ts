@@ -421,17 +421,18 @@ test.each([
 	});
 });
 
-test.each(['Your input was flagged', 'Content violates usage guidelines.'])(
-	'a refused content is not blamed on the key: %s',
-	async (message) => {
-		const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status: 403 });
-		expect(failureOf(result)).toMatchObject({
-			kind: 'refused',
-			message: `The platform refused the request to get an answer from the model: ${message}`,
-			advice: expect.stringMatching(/^Compare the model's ID, the messages/),
-		});
-	},
-);
+test.each([
+	['Your input was flagged', JSON.stringify({ error: { message: 'Your input was flagged' } })],
+	['Content violates usage guidelines.', JSON.stringify({ error: 'Content violates usage guidelines.' })],
+	['a web page instead of JSON (HTTP 403)', '<html>Sorry, you have been blocked</html>'],
+])('neither a refused content nor a firewall is blamed on the key: %s', async (said, body) => {
+	const { result } = await askChat({ body: () => [body], status: 403 });
+	expect(failureOf(result)).toMatchObject({
+		kind: 'refused',
+		message: `The platform refused the request to get an answer from the model: ${said}`,
+		advice: expect.stringMatching(/^Compare the model's ID, the messages/),
+	});
+});
 
 test('a list of what is wrong in the body is about the question', async () => {
 	const detail = [{ loc: ['body', 'enable_thinking'], msg: 'Extra inputs are not permitted' }];
