@@ -2,6 +2,7 @@ import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/answer/answerBody';
 import { choiceIn } from '../shared/chat/answerTerms';
+import { WANTS_REASONING } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
 import {
 	explainCall,
@@ -76,12 +77,20 @@ const ADVICE: readonly (readonly [RegExp, string | ((asked: JsonObject) => strin
 		({ stream }) => `Turn 'Stream' ${stream === true ? 'off' : 'on'}.`,
 	],
 	[
+		WANTS_REASONING,
+		"Set 'Reasoning' to Off, or use 'Messages (JSON)', with the reasoning of each answer as \"reasoning_content\" of its message.",
+	],
+	[
 		// Not the name of a model, such as "family-8b-thinking".
 		/(?<![-\w])(?:enable_)?(?:thinking|reasoning)/i,
 		(asked) =>
 			choiceIn(asked) === 'default'
 				? "Set 'Reasoning' to On or Off, or choose another model."
 				: "Set 'Reasoning' to Default, or choose the switch of the model under 'Reasoning Control'.",
+	],
+	[
+		/\bsupport (?:tool|image|function|vision)|\bfound that support\b/i,
+		'Choose a model that can do what the question asks for, such as calling tools or reading images.',
 	],
 	[
 		/response_format|json_schema/i,

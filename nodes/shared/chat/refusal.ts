@@ -23,6 +23,9 @@ export function classifyRefusal(exchange: Exchange): FailedOutcome {
 	return isOfBody(outcome) || errorIn(body) ? { ...outcome, code: outcome.status } : outcome;
 }
 
+/** Matches messages of models that continue after a tool call only if their own reasoning is sent back. */
+export const WANTS_REASONING = /missing\W+reasoning_content|reasoning_content\W.*\b(?:missing|must)\b/i;
+
 /**
  * Whether the body of a response that has no success status is an answer all the same, which is billed. A choice alone
  * is none, because a refusal may contain one that is empty, or that says what failed.

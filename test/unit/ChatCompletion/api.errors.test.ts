@@ -444,11 +444,18 @@ test('a list of what is wrong in the body is about the question', async () => {
 	});
 });
 
-test.each([
+test.each<[number, string, JsonObject, RegExp]>([
 	[500, 'cannot use tools with stream', { stream: true }, /^Turn 'Stream' off\.$/],
 	[400, 'cannot use tools with stream', { stream: true }, /^Turn 'Stream' off\.$/],
 	[400, 'only streaming is supported', { stream: false }, /^Turn 'Stream' on\.$/],
+	[404, 'No endpoints found that support tool use', {}, /^Choose a model that can do/],
+	[400, 'library/model does not support image input', {}, /^Choose a model that can do/],
 	[400, 'reasoning cannot be disabled', {}, /^Set 'Reasoning' to On or Off, or choose another model\.$/],
+	...[
+		'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2',
+		'Missing `reasoning_content` field in the assistant message',
+		'The `reasoning_content` in the thinking mode must be passed back to the API.',
+	].map((said): [number, string, JsonObject, RegExp] => [400, said, {}, /^Set 'Reasoning' to Off, or use/]),
 	[500, 'thinking is not supported', { thinking: { type: 'enabled' } }, /^Set 'Reasoning' to Default/],
 	[500, 'it burns', { stream: true }, /^The platform seems to be having problems/],
 	[500, 'context deadline exceeded (Client.Timeout)', {}, /^The platform seems to be having problems/],
