@@ -47,6 +47,14 @@ test('a platform that refuses with an envelope that the credential does not desc
 	expect(agent.platform.books().invocations).toEqual([]);
 });
 
+test('a word as the token of a server that checks none leaves its answers as they are', async () => {
+	agent.says('{"say":"This is the latest text"}');
+	for (const agentToken of ['test', 'text'])
+		expect(item(await agent.ask({}, { account: { ...BARE, agentToken } }))).toMatchObject({
+			answer: 'This is the latest text',
+		});
+});
+
 test('saving a description without a test sends nothing, and says so', async () => {
 	const credential = { ...BARE, baseUrl: agent.url, agentToken: 'any-token-1' };
 	const test = await agent.harness.testCredential('flowAgentApi', credential);
