@@ -55,6 +55,21 @@ test('a word as the token of a server that checks none leaves its answers as the
 		});
 });
 
+test('a preview of a first message shows the path that it will have in the session that is opened for it', async () => {
+	const open = { path: '/threads', message: {}, session: 'id' };
+	const request = { open, path: '/threads/$session/runs', message: { text: '$message', in: '$session' } };
+	const account = describedBy({ request, answer: { envelope: false } });
+	const options = { previewRequest: true };
+	expect(item(await agent.ask({ options }, { account }))).toMatchObject({
+		preview: { url: `${agent.url}/threads/NEW-SESSION/runs`, body: { text: 'hi', in: 'NEW-SESSION' } },
+	});
+	const byId = { sessionMode: 'explicit', sessionId: 't1', options };
+	expect(item(await agent.ask(byId, { account }))).toMatchObject({
+		preview: { url: `${agent.url}/threads/t1/runs` },
+	});
+	expect(agent.calls).toEqual([]);
+});
+
 test('saving a description without a test sends nothing, and says so', async () => {
 	const credential = { ...BARE, baseUrl: agent.url, agentToken: 'any-token-1' };
 	const test = await agent.harness.testCredential('flowAgentApi', credential);
