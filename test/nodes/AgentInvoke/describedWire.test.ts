@@ -70,6 +70,24 @@ test('a preview of a first message shows the path that it will have in the sessi
 	expect(agent.calls).toEqual([]);
 });
 
+test('an answer whose session another execution has continued under another ID meanwhile says so', async () => {
+	const request = { message: { text: '$message', in: '$session' } };
+	const account = describedBy({ request, answer: { envelope: false, text: 'say', session: 'id' } });
+	const byKey = { sessionMode: 'mapped', sessionKey: 'k' };
+	agent.says('{"say":"one","id":"r1"}');
+	expect(item(await agent.ask(byKey, { account }))).not.toHaveProperty('hint');
+	agent.answer((response) => {
+		agent.tables.edit('flow_agent_sessions', (row) => ({ ...row, sessionId: 'r2' }));
+		response.end('{"say":"two","id":"r3"}');
+	});
+	const { answer, hint } = item(await agent.ask(byKey, { account }));
+	expect([answer, hint]).toEqual([
+		'two',
+		expect.stringMatching(/another execution, or a person, gave the key/),
+	]);
+	expect(agent.calls).toMatchObject([{ text: 'hi' }, { in: 'r1' }]);
+});
+
 test('saving a description without a test sends nothing, and says so', async () => {
 	const credential = { ...BARE, baseUrl: agent.url, agentToken: 'any-token-1' };
 	const test = await agent.harness.testCredential('flowAgentApi', credential);
