@@ -28,7 +28,8 @@ test('a file is uploaded as the part that the description names, and its URL is 
 	});
 	const upload = { part: 'blob', url: 'data.location.href', expires: 'data.location.until' };
 	const data = { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' };
-	const account = describedBy({ upload });
+	// As API-call pages show it for the calls themselves.
+	const account = describedBy({ upload, request: { headers: { 'content-type': 'application/json' } } });
 	const run = await agent.ask({ operation: 'uploadMedia' }, { account }, [{ json: {}, binary: { data } }]);
 	expect(item(run)).toEqual({
 		...{ url: 'https://files.example/a', name: 'a.txt', mimeType: 'text/plain' },
