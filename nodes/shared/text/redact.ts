@@ -18,8 +18,8 @@ export interface PieceRedactor {
 }
 
 const HIDDEN = '[hidden]';
-/** Hiding a shorter text, or a word, would garble answers: a server without authentication gets any word as its token. */
-const NO_SECRET = /^(?:[^]{0,3}|[a-z]{4,9})$/i;
+/** Hiding a shorter text, or a short word, would garble answers: a server that checks no token is given one like "none". */
+const NO_SECRET = /^(?:[^]{0,3}|[a-z]{4,5})$/i;
 /** Shorter base64 could be an ordinary word. */
 const SHORTEST_BASE64_CHARS = 8;
 // Bounded, because a match of millions of characters overflows the stack.
