@@ -2,6 +2,7 @@ import { adviceOnPath } from '../../credentials/baseUrl';
 import type { Failure } from '../shared/errors/failure';
 import type { ServiceError } from '../shared/answer/answerBody';
 import { choiceIn } from '../shared/chat/answerTerms';
+import { WANTS_REASONING } from '../shared/chat/refusal';
 import type { FailedOutcome } from '../shared/http/outcome';
 import {
 	explainCall,
@@ -70,7 +71,15 @@ const ADVICE: readonly (readonly [RegExp, string | ((asked: JsonObject) => strin
 		/stream_options|include_usage/i,
 		"Turn 'Include Usage' off under 'Cost and Speed': this deployment does not support it.",
 	],
-	[/\b(?:stream|streaming)\b/i, ({ stream }) => `Turn 'Stream' ${stream === true ? 'off' : 'on'}.`],
+	[
+		// Not a stream that failed on the way, as in "stream error: stream ID 7".
+		/\b(?:stream|streaming)\b(?!\W*(?:error|id \d|closed|ended|disconnect|reset|timeout|timed|idle|interrupted))/i,
+		({ stream }) => `Turn 'Stream' ${stream === true ? 'off' : 'on'}.`,
+	],
+	[
+		WANTS_REASONING,
+		"Set 'Reasoning' to Off, or use 'Messages (JSON)', with the reasoning of each answer as \"reasoning_content\" of its message.",
+	],
 	[
 		// Not the name of a model, such as "family-8b-thinking".
 		/(?<![-\w])(?:enable_)?(?:thinking|reasoning)/i,
@@ -78,6 +87,10 @@ const ADVICE: readonly (readonly [RegExp, string | ((asked: JsonObject) => strin
 			choiceIn(asked) === 'default'
 				? "Set 'Reasoning' to On or Off, or choose another model."
 				: "Set 'Reasoning' to Default, or choose the switch of the model under 'Reasoning Control'.",
+	],
+	[
+		/\bsupport (?:tool|image|function|vision)|\bfound that support\b/i,
+		'Choose a model that can do what the question asks for, such as calling tools or reading images.',
 	],
 	[
 		/response_format|json_schema/i,
@@ -88,7 +101,8 @@ const ADVICE: readonly (readonly [RegExp, string | ((asked: JsonObject) => strin
 		/\buse\W+max_completion_tokens/i,
 		"Remove the option 'Max Tokens', and set \"max_completion_tokens\" under 'Extra Body'.",
 	],
-	[/context|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
+	// Not "context deadline exceeded", with which gateways report a timeout of their own.
+	[/context(?! (?:deadline|cancel))|too (?:long|large)|maximum|max_\w*tokens|input length/i, LESS],
 ];
 
 /** Matches messages that say, in one clause, that there is no such model; others say what a known one did. */

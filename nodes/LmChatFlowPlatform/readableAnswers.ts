@@ -5,7 +5,7 @@ import { isEmpty, whatIsOdd, type ReasoningChoice } from '../shared/answer/oddAn
 import { strayWords } from '../shared/answer/strayEvent';
 import { answerTerms, choiceIn } from '../shared/chat/answerTerms';
 import type { ContentParts } from '../shared/answer/contentParts';
-import { classifyRefusal, isAnswer, isUnreadable } from '../shared/chat/refusal';
+import { classifyRefusal, isAnswer, isUnreadable, WANTS_REASONING } from '../shared/chat/refusal';
 import { badInput, type Failure } from '../shared/errors/failure';
 import { readBody, type ByteStream } from '../shared/http/body';
 import type { FailedOutcome } from '../shared/http/outcome';
@@ -72,6 +72,10 @@ const ADVICE: CallAdvice = {
 	rightful: 'Use a key from an account that is allowed to use this model.',
 	check: "Compare the model's ID and the options of the chat model with what the platform says.",
 };
+const OF_REASONING: CallAdvice = {
+	...ADVICE,
+	check: "n8n's agents do not send reasoning back: set 'Reasoning' to Off, or choose another model.",
+};
 
 /**
  * A `fetch` that returns chat answers (§4.5) in such a way that n8n's OpenAI client reads them correctly:
@@ -95,7 +99,8 @@ export function readableFetch(
 		redact,
 	} as const;
 	const refused = (outcome: FailedOutcome, status: number): Response => {
-		const { message, advice } = explainCall(outcome, facts, ADVICE);
+		const wantsReasoning = outcome.kind === 'refused' && WANTS_REASONING.test(outcome.text);
+		const { message, advice } = explainCall(outcome, facts, wantsReasoning ? OF_REASONING : ADVICE);
 		const isSettled = status < 400 || (status === TOO_MANY && isForCredit(outcome));
 		return errorResponse(isSettled ? SETTLED : status, `${sentence(message)} ${advice}`);
 	};

@@ -24,7 +24,7 @@ const SEVERAL_INTERRUPTS =
 const NO_SESSION =
 	"The answer names no session of at most 2,000 characters, so the next message with this key begins a new one. Point \"answer.session\" of the description in the FlowAgent credential to the session ID. If the answer has none, set 'Session' to 'By ID' if your deployment lets you choose the IDs, otherwise to 'New Each Time'.";
 const NOT_KEPT = 'The session of this answer is not kept for its key:';
-const REPLACED = `${NOT_KEPT} this execution was presumed dead while it opened the session, and another one opened the session that is kept.`;
+const REPLACED = `${NOT_KEPT} meanwhile another execution, or a person, gave the key the session that is kept. If workers answer messages of one key at the same time, set 'Turn Order' to 'Strictly One at a Time'.`;
 const REMOVED = `${NOT_KEPT} its row in the Data Table flow_agent_sessions was removed or changed while the agent answered.`;
 const OVERTAKEN =
 	'Another message with this key may have been sent at the same time: this execution was presumed dead while the agent answered.';

@@ -129,8 +129,8 @@ export function previewOf(
 	const open = openRequest(turn, form, account.wire);
 	if (!open.ok) return open;
 	const known = session.kind === 'mapped' ? sessions.find(session.key) : '';
-	const sessionId = session.kind === 'explicit' ? session.id : known;
-	const request = open.value(sessionId);
+	const next = known || (account.wire.request.open ? OPENED : '');
+	const request = open.value(session.kind === 'explicit' ? session.id : next);
 	if (!request.ok) return request;
 	const { body, headers, path } = request.value;
 	const shownHeaders = Object.entries(headers).map(([name, value]) => {
@@ -147,5 +147,8 @@ export function previewOf(
 
 /** Each call has a UUID of its own, which a preview cannot know. */
 const SHOWN_UUID = '<UUID of the call>';
+
+/** Stands for a session that a call of its own opens first. Without brackets, which a path would show as escapes. */
+const OPENED = 'NEW-SESSION';
 
 const FROM_CREDENTIAL = '<from the credential>';

@@ -82,7 +82,8 @@ async function openOnce(
 	const failure = concludeRefusal(reader, { status, headers: exchange.headers, broken: '', sessionId: '' });
 	if (!failure) return { kind: 'unclear', status, text: 'an answer that cannot be read' };
 	if (isPassing(failure)) return busyOutcome(failure, exchange.headers);
-	if (status >= 500) return ofForeign(exchange, failure);
+	const foreign = ofForeign(exchange, failure);
+	if (status >= 500 || foreign.kind === 'redirected') return foreign;
 	// Whatever became of this call, the agent was not asked.
 	const refused = explainRefusal({ ...failure, kind: 'refused' }, { account, redact, sessionId: '' });
 	const advice = `This was the call of "request.open". ${NOT_SENT} ${refused.advice}`;

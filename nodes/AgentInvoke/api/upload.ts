@@ -73,8 +73,9 @@ async function uploadOnce(
 	const call = { sessionId: '', stream: false, uuid: '' };
 	const request = wireRequest(account.wire, { kind: 'nothing' }, call);
 	if (!request.ok) return { kind: 'answered', data: request };
-	const { headers: more } = request.value;
-	const exchange = await send({ method: 'POST', url, form, headers: more, timeoutMs });
+	// With the type of the other bodies, n8n's client would send the form as JSON.
+	const more = Object.entries(request.value.headers).filter(([name]) => !/^content-type$/i.test(name));
+	const exchange = await send({ method: 'POST', url, form, headers: Object.fromEntries(more), timeoutMs });
 	if (exchange.kind !== 'reply') return exchange;
 	const { status, headers, text } = exchange;
 	const reader = new WireReader(account.wire, redact.known);

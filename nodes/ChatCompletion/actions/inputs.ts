@@ -191,15 +191,17 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 			"Enter a URL that starts with https:// or http://, or set 'Source' to 'Input File'.",
 		);
 	}
-	const [head, type = ''] = inline;
-	if (!IMAGE_TYPES.has(type.toLowerCase())) return refuseType('An image', type.toLowerCase());
+	const [head, said = ''] = inline;
+	// A usual name for JPEG, although none of the standard, which some models refuse.
+	const type = said.toLowerCase().replace(/^image\/jpg$/, 'image/jpeg');
+	if (!IMAGE_TYPES.has(type)) return refuseType('An image', type);
 	if ((url.length - head.length) * 0.75 > maxBytes) {
 		return failInput(
 			`An image is larger than ${megabytes(maxBytes)} MB`,
 			"Make it smaller, or raise 'Max Image Size (MB)' under 'Cost and Speed'.",
 		);
 	}
-	return ok([url]);
+	return ok([`data:${type};base64,${url.slice(head.length)}`]);
 }
 
 function refuseType(what: string, mimeType: string) {

@@ -50,7 +50,7 @@ export function polarityOf(name: string, node: DefinitionNode): Polarity | undef
 
 const SWITCH_NODE = /switch|select|if ?else|conditional|branch/i;
 const SELECTOR =
-	/^(select(ed)?|index|switch|boolean|bool|state|cond|condition|input|choice|choose|which|active|value)([ _](value|input|index|number))?$/i;
+	/^(select(ed|ion)?|index|switch|boolean|bool|state|cond|condition|input|choice|choose|which|active|value)([ _](value|in|input|index|number))?$/i;
 const TRUE_NAME = /(^|_)(true|tt|yes)(_|$)/i;
 const FALSE_NAME = /(^|_)(false|ff|no)(_|$)/i;
 const FIND = /^(find|old|search|pattern|regex_pattern|placeholder)(_?(text|string|for))?_?\d*$/i;
@@ -145,11 +145,13 @@ function inputsInUse(graph: Graph, node: DefinitionNode): readonly DefinitionInp
 	return chosenInput(graph, node) ?? replacingInputs(node);
 }
 
-/** @returns `undefined` if the node is no switch, or its choice is calculated */
+/** @returns `undefined` if the node is no switch; all branches if the choice is calculated, but not what it is made of */
 function chosenInput(graph: Graph, node: DefinitionNode): readonly DefinitionInput[] | undefined {
-	const isPair = node.inputs.filter(({ name }) => truthIn(name) !== undefined).length > 1;
+	const isPair = [true, false].every((truth) => node.inputs.some(({ name }) => truthIn(name) === truth));
 	if (!isPair && !SWITCH_NODE.test(node.classType)) return undefined;
-	const selectors = node.inputs.filter(({ name }) => SELECTOR.test(name));
+	const selectors = node.inputs.filter(
+		({ name, isLink }) => SELECTOR.test(name) || (isPair && isLink && truthIn(name) === undefined),
+	);
 	const branches = node.inputs.filter((input) => !selectors.includes(input));
 	const links = branches.filter(({ isLink }) => isLink);
 	// Without a selector, such nodes take the first input that is connected.
@@ -159,7 +161,7 @@ function chosenInput(graph: Graph, node: DefinitionNode): readonly DefinitionInp
 		const chosen = value === undefined ? undefined : branchFor(value, branches);
 		if (chosen) return [chosen];
 	}
-	return undefined;
+	return branches.some((one) => one.isLink || isText(node, one)) ? branches : undefined;
 }
 
 /** The value behind a link to a node that holds nothing else, through reroutes. */

@@ -77,7 +77,7 @@ export function newRow(
 		workflowId,
 		workflow: cellText(workflow, TEXT_CHARS),
 		node: cellText(node, TEXT_CHARS),
-		item: job.itemIndex + 1,
+		item: (job.facts?.item ?? job.itemIndex) + 1,
 		prompt: cellText(prompt, LONGEST_PROMPT_CHARS),
 		variant: variant ?? null,
 		taskId: cellText(taskId, LONGEST_ID_CHARS),

@@ -69,7 +69,7 @@ export function refuseMissingRows({ entered, given, schema }: FormRows): Failure
 	const complaints = membersOf(entered).flatMap(([id, text]) => {
 		const value = member(given, id);
 		const isExpression = typeof text === 'string' && text.startsWith('=');
-		const isBlank = typeof value === 'string' && !value.trim() && rowIn(schema, id, 'type') === 'number';
+		const isBlank = !isNothing(value) && !String(value).trim() && rowIn(schema, id, 'type') === 'number';
 		const title = rowTitle(schema, id);
 		if (isBlank || (isExpression && isNothing(value)))
 			return [`"${title}" has no value${isExpression ? ' (an expression returned nothing)' : ''}`];
@@ -129,22 +129,15 @@ export function withPromptText(
 	return ok(withInputs(prompt, inputs));
 }
 
-/** A message of n8n with the rows' titles instead of their IDs, which the editor never shows. */
-export function withRowTitles(message: string, { entered, schema }: FormRows): string {
-	return membersOf(entered).reduce(
-		(text, [id]) => text.replaceAll(`'${id}'`, `"${rowTitle(schema, id)}"`),
-		message,
-	);
-}
-
-function rowTitle(schema: unknown, id: string): string {
+/** How messages name a row, whose ID the editor never shows. */
+export function rowTitle(schema: unknown, id: string): string {
 	const title = rowIn(schema, id, 'displayName');
 	if (typeof title === 'string' && title.trim() && title !== id) return excerpt(shortTitle(title), 120);
 	const input = readFieldId(id);
 	return excerpt(input ? `${input.parameter} of node ${input.nodeId}` : id, 120);
 }
 
-function rowIn(schema: unknown, id: string, key: string): unknown {
+export function rowIn(schema: unknown, id: string, key: string): unknown {
 	return objectsIn(schema).find((row) => row.id === id)?.[key];
 }
 

@@ -49,7 +49,8 @@ export function whatIsOdd(answer: ChatAnswer, choice: ReasoningChoice): string {
 
 /** Tool calls as models write them. */
 const CALL_ALONE = /^\s*(<\|?tool_calls?(_begin)?\|?>|\[TOOL_CALLS\])/i;
-const CALL_AFTER_TEXT = /^<tool_call>\s*(\{\s*"name"|<function)/im;
+const CALL_AFTER_TEXT =
+	/^<tool_call>\s*(?:\{\s*"name"|<function|[\w.-]+\s*<(?:arg_key|\/tool_call)>)|<minimax:tool_call>\s*<invoke|<[|｜]tool[_▁]calls(?:_section)?[_▁]begin[|｜]>\s*<[|｜]tool[_▁]call[_▁]begin[|｜]>|<｜DSML｜\w+_calls>\s*<｜DSML｜invoke/im;
 
 /** A server without a parser for the calls of its model passes them on as text. */
 function writtenCall({ content, toolCalls }: ChatAnswer): string {

@@ -5,8 +5,10 @@ import { isJsonObject, parseJson } from '../text/json';
 import { answerIn, errorIn } from '../answer/answerBody';
 import { AnswerBuilder } from '../answer/answerBuilder';
 
-/** The status with which a server says that it has read the question, but does not accept a part of it. */
-const UNPROCESSABLE = 422;
+/** Whether a server says that it has read the question, but does not accept a part of it, or has no such model. */
+function isOfBody({ status, text, wordless }: Extract<FailedOutcome, { kind: 'refused' }>): boolean {
+	return !wordless && (status === 422 || (status === 404 && /\bmodel\b/i.test(text)));
+}
 
 /**
  * Classifies a response that has no success status. Errors of this interface have no envelope (§7.1), so an error in the
@@ -18,9 +20,11 @@ export function classifyRefusal(exchange: Exchange): FailedOutcome {
 	if (exchange.kind !== 'reply') return outcome;
 	const body = parseJson(exchange.text) ?? null;
 	if (outcome.kind !== 'refused' || outcome.code !== null) return outcome;
-	const isOfBody = outcome.status === UNPROCESSABLE && !outcome.wordless;
-	return isOfBody || errorIn(body) ? { ...outcome, code: outcome.status } : outcome;
+	return isOfBody(outcome) || errorIn(body) ? { ...outcome, code: outcome.status } : outcome;
 }
+
+/** Matches messages of models that continue after a tool call only if their own reasoning is sent back. */
+export const WANTS_REASONING = /missing\W+reasoning_content|reasoning_content\W.*\b(?:missing|must)\b/i;
 
 /**
  * Whether the body of a response that has no success status is an answer all the same, which is billed. A choice alone

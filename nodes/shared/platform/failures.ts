@@ -115,18 +115,13 @@ export function isForCredit(outcome: FailedOutcome): boolean {
 	return [402, 429].some((one) => one === status || one === code) || saysNoCredit(text);
 }
 
+/** Matches what comes with HTTP 403 about what a request asks for, or from a firewall on the way. */
+const NOT_OF_KEY = /^a web page\b|\b(?:flagged|moderation|violat\w+|content policy)\b/i;
+
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text, wordless } = outcome;
 	const { purpose, redact } = facts;
 	const details: JsonObject = { httpStatus: status, ...(code !== null && { code }) };
-	if (isForKey(outcome)) {
-		return {
-			kind: 'credential',
-			message: `The platform does not accept the API key, so the node could not ${purpose}`,
-			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. ${platformSaid(outcome, facts)}`,
-			details,
-		};
-	}
 	if (isForCredit(outcome)) {
 		return {
 			kind: 'refused',
@@ -135,7 +130,15 @@ function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice:
 			details,
 		};
 	}
-	if (status === 403 || code === 403) {
+	if (isForKey(outcome)) {
+		return {
+			kind: 'credential',
+			message: `The platform does not accept the API key, so the node could not ${purpose}`,
+			advice: `Check that the key in the FlowPlatform credential is complete, has not been deleted and belongs to this base URL. ${platformSaid(outcome, facts)}`,
+			details,
+		};
+	}
+	if ((status === 403 || code === 403) && !NOT_OF_KEY.test(text)) {
 		return {
 			kind: 'credential',
 			message: `The API key lacks the permission for this, so the node could not ${purpose}`,

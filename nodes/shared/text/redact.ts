@@ -18,8 +18,8 @@ export interface PieceRedactor {
 }
 
 const HIDDEN = '[hidden]';
-/** Hiding a shorter text would hide parts of ordinary words. */
-const SHORTEST_SECRET_CHARS = 4;
+/** Hiding a shorter text, or a short word, would garble answers: a server that checks no token is given one like "none". */
+const NO_SECRET = /^(?:[^]{0,3}|[a-z]{4,5})$/i;
 /** Shorter base64 could be an ordinary word. */
 const SHORTEST_BASE64_CHARS = 8;
 // Bounded, because a match of millions of characters overflows the stack.
@@ -36,7 +36,7 @@ const USER_IN_ADDRESS = /(:\/\/)[^\s/?#@"':]{1,1024}:[^\s/?#@"']{1,1024}@/g;
 
 /** Hides the given secrets and whatever looks like a key of the platform, which a service may echo in an error. */
 export function redactor(secrets: readonly string[]): Redact {
-	const known = secrets.filter((secret) => secret.length >= SHORTEST_SECRET_CHARS);
+	const known = secrets.filter((secret) => !NO_SECRET.test(secret));
 	// The longest first, because the first form that matches is hidden.
 	const forms = [...new Set(known.flatMap(formsOf))].sort((one, other) => other.length - one.length);
 	const pattern = forms.length > 0 ? new RegExp(forms.map(literal).join('|'), 'g') : undefined;

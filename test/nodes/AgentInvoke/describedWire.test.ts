@@ -28,7 +28,8 @@ test('a file is uploaded as the part that the description names, and its URL is 
 	});
 	const upload = { part: 'blob', url: 'data.location.href', expires: 'data.location.until' };
 	const data = { data: Buffer.from('hello'), fileName: 'a.txt', mimeType: 'text/plain' };
-	const account = describedBy({ upload });
+	// As API-call pages show it for the calls themselves.
+	const account = describedBy({ upload, request: { headers: { 'content-type': 'application/json' } } });
 	const run = await agent.ask({ operation: 'uploadMedia' }, { account }, [{ json: {}, binary: { data } }]);
 	expect(item(run)).toEqual({
 		...{ url: 'https://files.example/a', name: 'a.txt', mimeType: 'text/plain' },
@@ -45,6 +46,47 @@ test('a platform that refuses with an envelope that the credential does not desc
 	expect(unknown.details).toMatchObject({ kind: 'credential', httpStatus: 401 });
 	expect(await told({ ...BARE, baseUrl, agentToken })).toHaveProperty('error');
 	expect(agent.platform.books().invocations).toEqual([]);
+});
+
+test('a word as the token of a server that checks none leaves its answers as they are', async () => {
+	agent.says('{"say":"This is the latest text"}');
+	for (const agentToken of ['test', 'text'])
+		expect(item(await agent.ask({}, { account: { ...BARE, agentToken } }))).toMatchObject({
+			answer: 'This is the latest text',
+		});
+});
+
+test('a preview of a first message shows the path that it will have in the session that is opened for it', async () => {
+	const open = { path: '/threads', message: {}, session: 'id' };
+	const request = { open, path: '/threads/$session/runs', message: { text: '$message', in: '$session' } };
+	const account = describedBy({ request, answer: { envelope: false } });
+	const options = { previewRequest: true };
+	expect(item(await agent.ask({ options }, { account }))).toMatchObject({
+		preview: { url: `${agent.url}/threads/NEW-SESSION/runs`, body: { text: 'hi', in: 'NEW-SESSION' } },
+	});
+	const byId = { sessionMode: 'explicit', sessionId: 't1', options };
+	expect(item(await agent.ask(byId, { account }))).toMatchObject({
+		preview: { url: `${agent.url}/threads/t1/runs` },
+	});
+	expect(agent.calls).toEqual([]);
+});
+
+test('an answer whose session another execution has continued under another ID meanwhile says so', async () => {
+	const request = { message: { text: '$message', in: '$session' } };
+	const account = describedBy({ request, answer: { envelope: false, text: 'say', session: 'id' } });
+	const byKey = { sessionMode: 'mapped', sessionKey: 'k' };
+	agent.says('{"say":"one","id":"r1"}');
+	expect(item(await agent.ask(byKey, { account }))).not.toHaveProperty('hint');
+	agent.answer((response) => {
+		agent.tables.edit('flow_agent_sessions', (row) => ({ ...row, sessionId: 'r2' }));
+		response.end('{"say":"two","id":"r3"}');
+	});
+	const { answer, hint } = item(await agent.ask(byKey, { account }));
+	expect([answer, hint]).toEqual([
+		'two',
+		expect.stringMatching(/another execution, or a person, gave the key/),
+	]);
+	expect(agent.calls).toMatchObject([{ text: 'hi' }, { in: 'r1' }]);
 });
 
 test('saving a description without a test sends nothing, and says so', async () => {

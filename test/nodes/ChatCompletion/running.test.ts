@@ -104,6 +104,7 @@ test('sends messages from the form and from JSON, with images from files and URL
 						image: [
 							image({ source: 'binary', binaryPropertyName: 'a, b' }),
 							image({ url: 'https://example.com/x.png', detail: 'low' }),
+							image({ url: 'data:image/JPG;base64,/9j/' }),
 						],
 					},
 				},
@@ -125,6 +126,7 @@ test('sends messages from the form and from JSON, with images from files and URL
 					{ type: 'image_url', image_url: { url: data } },
 					{ type: 'image_url', image_url: { url: data } },
 					{ type: 'image_url', image_url: { url: 'https://example.com/x.png', detail: 'low' } },
+					{ type: 'image_url', image_url: { url: 'data:image/jpeg;base64,/9j/' } },
 				],
 			},
 		],

@@ -12,6 +12,7 @@ function form(
 	rows: Record<string, unknown>,
 	types: Record<string, string> = {},
 	more: INodeParameters = {},
+	lists: Record<string, string[]> = {},
 ): INodeParameters {
 	return {
 		workflowDefinition: JSON.stringify(textToImage),
@@ -28,6 +29,7 @@ function form(
 				defaultMatch: false,
 				display: true,
 				type: types[id] ?? 'string',
+				...(lists[id] && { options: lists[id].map((value) => ({ name: value, value })) }),
 			})),
 		},
 		...more,
@@ -280,9 +282,37 @@ test('a value of the wrong type is reported with the title of its row', async ()
 	expect(stage.platform.books().requests.submit).toBe(0);
 });
 
+test('a row with a list takes a number for the listed text, and names the list if neither fits', async () => {
+	const list = ['5', '10'];
+	const video = {
+		'1': { class_type: 'LoadImage', inputs: { image: 'a.png' } },
+		'2': { class_type: 'KlingImage2VideoNode', inputs: { start_frame: ['1', 0], duration: '5' } },
+		'3': { class_type: 'SaveVideo', inputs: { video: ['2', 0], filename_prefix: 'out' } },
+	};
+	const rows = form(
+		{ '2/duration': '={{ $json.seconds }}' },
+		{ '2/duration': 'options' },
+		{
+			workflowDefinition: JSON.stringify(video),
+			parameterSpec: JSON.stringify({ '2': { inputs: { duration: { spec: { default: '5', list } } } } }),
+			seedMode: 'keep',
+			// The platform does not host this workflow, so the request is only shown.
+			options: { previewRequest: true },
+		},
+		{ '2/duration': list },
+	);
+	const run = await stage.run([{ json: { seconds: 10 } }, { json: { seconds: 7 } }], rows);
+	const [shown, refused] = run.jsons();
+	expect(shown).toMatchObject({ preview: { body: { prompt: { '2': { inputs: { duration: '10' } } } } } });
+	expect(refused?.problem).toContain(
+		'"duration of node 2" expects one of the following values: [5, 10] but we got',
+	);
+});
+
 test.each<[string, unknown, string, string]>([
 	['6/text', '={{ $json.nothing }}', 'string', 'Prompt (6) · Positive · text'],
 	['3/steps', "={{ '' }}", 'number', 'steps (3), from 1 to 100 · KSampler'],
+	['3/steps', '={{ [] }}', 'number', 'steps (3), from 1 to 100 · KSampler'],
 	['57%3A43/noise_seed', '={{ $json.nothing }}', 'number', 'noise_seed of node 57:43'],
 ])('the row %s with %j for an item submits no task', async (id, value, type, title) => {
 	const run = await stage.run(prompts(1), form({ [id]: value }, { [id]: type }));

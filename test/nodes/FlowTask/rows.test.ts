@@ -45,8 +45,10 @@ test('what Submit says about a row is kept by Wait and Get, and the files are na
 		.items()
 		.map(({ json }) => ({ json }))
 		.reverse();
-	const waited = await stage.run(tasks, { operation: 'wait' });
+	const waited = await stage.run(tasks, { operation: 'wait', options: { recordTasks: 'always' } });
 	expect(waited.jsons().map(row)).toEqual(tasks.map(({ json }) => row(json)));
+	const recorded = stage.tables.rows('flow_task_runs');
+	expect(recorded.map((one) => row(one).slice(0, 3))).toEqual(tasks.map(({ json }) => row(json).slice(0, 3)));
 	expect(waited.jsons()[0]?.fileName).toBe('picture-1_2_v2.png');
 	const got = await stage.run(tasks, { operation: 'get' });
 	expect(got.jsons().map(row)).toEqual(tasks.map(({ json }) => row(json)));

@@ -74,6 +74,15 @@ test('each poll of a suspended wait updates the rows of its tasks', async () => 
 	expect(rows()).toEqual(items.map(() => 'succeeded'));
 });
 
+test('an item without a task ID fails the run before it sleeps, unless the node continues on failure', async () => {
+	const items = [...(await submit(2)), { json: {} }];
+	const asked = stage.platform.books().requests.info;
+	const run = await wait(items, {}, { onError: 'stopWorkflow' });
+	expect(run.error?.message).toContain("'Task IDs' is empty");
+	expect(stage.platform.books().requests.info).toBe(asked);
+	expect((await wait(items)).status).toBe('waiting');
+});
+
 test("nothing is polled unless 'Check Again' is connected back to the node", async () => {
 	const items = await submit(1);
 	const asked = stage.platform.books().requests.info;

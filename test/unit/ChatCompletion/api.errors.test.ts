@@ -210,6 +210,7 @@ test.each([
 });
 
 test.each([
+	[401, { error: { message: 'Insufficient Balance of this key' } }],
 	[402, { error: { message: 'Insufficient Balance', code: 'invalid_request_error' } }],
 	[402, { detail: 'Insufficient Balance' }],
 	[429, { error: { message: 'Insufficient Balance', type: 'exceeded_current_quota_error' } }],
@@ -409,6 +410,30 @@ test.each([
 	);
 });
 
+test.each([
+	['Model not found', /^Check the model's ID/],
+	[{ error: 'Model is not available' }, /^Check the model's ID/],
+])('a missing model is about the question, however it is said: %j', async (detail, advice) => {
+	const { result } = await askChat({ body: () => [JSON.stringify({ detail })], status: 404 });
+	expect(failureOf(result)).toMatchObject({
+		message: expect.stringMatching(/^The platform refused the question: Model /),
+		advice: expect.stringMatching(advice),
+	});
+});
+
+test.each([
+	['Your input was flagged', JSON.stringify({ error: { message: 'Your input was flagged' } })],
+	['Content violates usage guidelines.', JSON.stringify({ error: 'Content violates usage guidelines.' })],
+	['a web page instead of JSON (HTTP 403)', '<html>Sorry, you have been blocked</html>'],
+])('neither a refused content nor a firewall is blamed on the key: %s', async (said, body) => {
+	const { result } = await askChat({ body: () => [body], status: 403 });
+	expect(failureOf(result)).toMatchObject({
+		kind: 'refused',
+		message: `The platform refused the request to get an answer from the model: ${said}`,
+		advice: expect.stringMatching(/^Compare the model's ID, the messages/),
+	});
+});
+
 test('a list of what is wrong in the body is about the question', async () => {
 	const detail = [{ loc: ['body', 'enable_thinking'], msg: 'Extra inputs are not permitted' }];
 	const asked = { enable_thinking: false };
@@ -419,13 +444,23 @@ test('a list of what is wrong in the body is about the question', async () => {
 	});
 });
 
-test.each([
+test.each<[number, string, JsonObject, RegExp]>([
 	[500, 'cannot use tools with stream', { stream: true }, /^Turn 'Stream' off\.$/],
 	[400, 'cannot use tools with stream', { stream: true }, /^Turn 'Stream' off\.$/],
 	[400, 'only streaming is supported', { stream: false }, /^Turn 'Stream' on\.$/],
+	[404, 'No endpoints found that support tool use', {}, /^Choose a model that can do/],
+	[400, 'library/model does not support image input', {}, /^Choose a model that can do/],
 	[400, 'reasoning cannot be disabled', {}, /^Set 'Reasoning' to On or Off, or choose another model\.$/],
+	...[
+		'thinking is enabled but reasoning_content is missing in assistant tool call message at index 2',
+		'Missing `reasoning_content` field in the assistant message',
+		'The `reasoning_content` in the thinking mode must be passed back to the API.',
+	].map((said): [number, string, JsonObject, RegExp] => [400, said, {}, /^Set 'Reasoning' to Off, or use/]),
 	[500, 'thinking is not supported', { thinking: { type: 'enabled' } }, /^Set 'Reasoning' to Default/],
 	[500, 'it burns', { stream: true }, /^The platform seems to be having problems/],
+	[500, 'context deadline exceeded (Client.Timeout)', {}, /^The platform seems to be having problems/],
+	[502, 'stream error: stream ID 7; INTERNAL_ERROR', {}, /^The platform seems to be having problems/],
+	[500, 'the request exceeds the available context size', {}, /^Send less text/],
 ])('the advice fits what was sent: HTTP %d, %s, %j', async (status, message, asked, advice) => {
 	const { result } = await askChat({ body: () => [JSON.stringify({ error: { message } })], status, asked });
 	expect(failureOf(result).advice).toMatch(advice);
@@ -466,6 +501,16 @@ test('a switch without effect is a hint, and no hint advises what is already set
 		);
 	const after = 'I look.\n<tool_call>\n{"name": "pay"}\n</tool_call>';
 	expect(await hintOn({ content: after }, 'default')).toMatch(/^The model wrote a tool call/);
+	for (const call of [
+		'\n<tool_call>pay\n<arg_key>sum</arg_key>',
+		'\n<tool_call>pay</tool_call>',
+		'<minimax:tool_call>\n<invoke name="pay">',
+		'<|tool_calls_section_begin|><|tool_call_begin|>functions.pay:0',
+		'<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>pay<｜tool▁sep｜>{}',
+		'<｜DSML｜function_calls>\n<｜DSML｜invoke name="pay">',
+	]) {
+		expect(await hintOn({ content: `I look.${call}` }, 'default')).toMatch(/^The model wrote a tool call/);
+	}
 	for (const content of ['Write <tool_call> first', 'Write:\n<tool_call> first'])
 		expect(await hintOn({ content }, 'default')).toBeUndefined();
 	const call = { id: 'a', function: { name: 'pay', arguments: '{"a":' } };

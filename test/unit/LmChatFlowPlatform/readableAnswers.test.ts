@@ -408,6 +408,11 @@ test.each([
 		{ message: 'There is no model "x"', code: 'model_not_found' },
 		/refused .*There is no model "x"\. Compare/,
 	],
+	[
+		400,
+		{ message: 'thinking is enabled but reasoning_content is missing in assistant tool call message' },
+		/missing in assistant tool call message\. n8n's agents do not send reasoning back: set 'Reasoning' to Off/,
+	],
 ])(
 	'a refusal (%d) is explained by what is wrong with the account or the model',
 	async (code, error, said) => {

@@ -69,7 +69,10 @@ export const wait: Operation = {
 	],
 	async execute(context) {
 		const tasks = await readGivenTasks(context);
-		if (context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend') return await collect(context, tasks);
+		// An item that cannot be read fails the run at once, and not only after all sleeps.
+		const isDoomed = !context.continueOnFail() && tasks.some(({ ok: isRead }) => !isRead);
+		const isHeld = context.getNodeParameter('waitMode', 0, 'hold') !== 'suspend';
+		if (isDoomed || isHeld) return await collect(context, tasks);
 		return await pollAndSleep(context, tasks, async (ends) => await collect(context, tasks, ends));
 	},
 };

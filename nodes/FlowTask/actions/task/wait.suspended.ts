@@ -95,7 +95,7 @@ function leadsBack(context: IExecuteFunctions): boolean {
 async function pollOnce(run: NodeRun, tasksOfItems: TasksOfItems): Promise<SeenEnds | number> {
 	const { client, context, options, clock } = run;
 	const given = [...tasksOfItems.entries()].flatMap(([itemIndex, tasks]) =>
-		tasks.ok ? tasks.value.map(({ taskId }) => ({ job: { itemIndex }, taskId })) : [],
+		tasks.ok ? tasks.value.map(({ taskId, ...facts }) => ({ job: { itemIndex, facts }, taskId })) : [],
 	);
 	const recorder = await openTaskLog(run, given.length);
 	const waits = openEntries(context.getContext('node'), WAITS);

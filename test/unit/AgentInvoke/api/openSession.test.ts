@@ -70,6 +70,19 @@ test.each<[string, Exchange, RegExp]>([
 	expect(new Set(urls)).toEqual(new Set(['/threads']));
 });
 
+test('a redirect is told with its address, and sends no message', async () => {
+	const redirect = { ...reply(307, ''), headers: { location: 'https://p.example.com/threads/' } };
+	const { result, urls } = await first([redirect]);
+	expect(result).toMatchObject({
+		failure: {
+			kind: 'credential',
+			message: 'The base URL redirects to another address, so the node did not open a session',
+			advice: expect.stringContaining('to https://p.example.com.'),
+		},
+	});
+	expect(urls).toEqual(['/threads']);
+});
+
 test('a session whose ID only the request names is the one of the answer', async () => {
 	const chosen = () => ok({ path: '', headers: {}, body: {}, sessionId: 'mine' });
 	const fields = describedBy({ answer: { envelope: false } });

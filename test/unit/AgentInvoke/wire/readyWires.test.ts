@@ -495,6 +495,14 @@ describe('the description of ADK', () => {
 		});
 	});
 
+	test('takes a body that its server could not read for one that no agent saw', () => {
+		const loc = ['body', 'newMessage', 'parts', 0, 'functionResponse', 'response'];
+		const refused = body({ detail: [{ type: 'dict_type', loc, msg: 'Input should be a valid dictionary' }] });
+		expect(read(adk, [refused], { status: 422 })).toMatchObject({
+			failure: { kind: 'refused', meaning: 'rejected', why: expect.stringContaining('valid dictionary') },
+		});
+	});
+
 	test('reads a failure', () => {
 		const failed = event({ author: 'helper', errorCode: 'UNKNOWN_ERROR', errorMessage: 'model broke' });
 		expect(read(adk, [failed])).toMatchObject({

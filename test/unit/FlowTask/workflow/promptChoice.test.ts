@@ -352,6 +352,29 @@ describe('fills', () => {
 			['11/value'],
 		],
 		[
+			'a branch, not what the choice of the switch is calculated from',
+			sampled({
+				'10': node('UniversalSwitch', { selection_in: ['13', 0], input1: ['11', 0], input2: ['12', 0] }),
+				'11': held(FOX),
+				'12': node('TextGenerate', { prompt: ['11', 0], max_tokens: 512 }),
+				'13': node('DataMonitor', { text: '[1,2][%AUX%]', aux: ['14', 0] }, 'switch prompt_enhance'),
+				'14': node('PrimitiveBoolean', { value: false }),
+			}),
+			['11/value'],
+		],
+		[
+			'a branch, not a text that the condition compares',
+			sampled({
+				'10': node('If ANY execute A else B-🔬', { ANY: ['13', 0], IF_TRUE: ['11', 0], IF_FALSE: ['12', 0] }),
+				'11': held(FOX),
+				'12': held('fox'),
+				'13': node('Compare-🔬', { comparison: 'a == b', a: ['14', 0], b: ['15', 0] }),
+				'14': held('portrait of a person in the rain'),
+				'15': held('landscape'),
+			}),
+			['11/value'],
+		],
+		[
 			'what a node sends by name',
 			sampled({
 				'10': node('GetNode', { Constant: 'words' }),

@@ -59,12 +59,26 @@ describe('classify', () => {
 		['by a code', reply(429, { error: { message: 'Too much', code: 'insufficient_quota' } })],
 		['by a code with more words', reply(429, { code: 7, msg: 'ERR_INSUFFICIENT_CREDITS' })],
 		['at its end', reply(429, { code: 7, msg: 'This account has no credits.' })],
+		['by the type of the error', reply(429, { error: { message: 'Too much', type: 'budget_exceeded' } })],
 	])('treats 429 as a refusal if the account has no credit, %s', (_name, exchange) => {
 		expect(classify(exchange)).toMatchObject({ kind: 'refused', status: exchange.status });
 	});
 
 	it.each([
+		'Budget has been exceeded! Current cost: 5.0, Max budget: 1.0',
+		'ExceededBudget: End User=u over budget. Spend=0.2, Budget=0.1',
+		'Your team t has either used all available credits or reached its monthly spending limit.',
+		'Your credit balance is too low to access the API.',
+		'The request failed because your account has an overdue balance.',
+		'user quota is not enough (request id: 7)',
+		'用户额度不足, 剩余额度: ¥0.000000',
+	])('treats 429 as a refusal in the words of many gateways: %s', (message) => {
+		expect(classify(reply(429, { error: { message } }))).toMatchObject({ kind: 'refused', status: 429 });
+	});
+
+	it.each([
 		'You exceeded your current quota. Retry in 30 s.',
+		'The quota of requests per minute is not enough.',
 		'Too many requests. No credits were charged for this request.',
 		'Too many requests. Upgrade now, no credit card required.',
 	])('treats what may pass as busy: %s', (msg) => {

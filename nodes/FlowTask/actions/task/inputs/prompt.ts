@@ -1,12 +1,13 @@
-import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+import { validateFieldType, type IDataObject, type IExecuteFunctions } from 'n8n-workflow';
 
 import { fail, failInput, ok, type Result } from '../../../../shared/errors/failure';
 import { readChoice } from '../../../../shared/form/options';
 import { parsePasted } from '../../../../shared/form/pastedJson';
-import { excerpt, member, objectsIn } from '../../../../shared/text/json';
-import { textOf } from '../../../../shared/text/textOf';
+import { excerpt, objectsIn } from '../../../../shared/text/json';
 import type { WorkflowKnowledge } from '../../../../shared/workflow/definition';
+import { membersOf } from '../../../../shared/workflow/pasted';
 import { enteredText, filledText } from '../../enteredText';
+import { fieldOptions, fieldType } from '../../../workflow/formFields';
 import {
 	inputName,
 	inputsIn,
@@ -21,8 +22,9 @@ import {
 	isLeftOver,
 	promptFromForm,
 	refuseMissingRows,
+	rowIn,
+	rowTitle,
 	withPromptText,
-	withRowTitles,
 	type FormRows,
 } from '../../../workflow/promptForm';
 import { promptFromJson } from '../../../workflow/promptJson';
@@ -119,22 +121,29 @@ function readForm(context: IExecuteFunctions, itemIndex: number): Result<Prompt>
 	if (rows.entered === null) return ok({});
 	const missing = refuseMissingRows(rows);
 	if (missing) return fail(missing);
-	try {
-		// n8n converts the rows' values to their types, and throws if it cannot.
-		return promptFromForm(context.getNodeParameter(name, itemIndex, {}), rows.entered);
-	} catch (error) {
-		const reason = error instanceof Error ? error.message : 'a row contains a value of the wrong type';
-		const more = textOf(member(error, 'description'));
-		const words = (more ? `${reason}: ${more}` : reason).replace(ROW_OF_N8N, '');
-		return failInput(
-			`'Inputs to Change' cannot be sent: ${excerpt(withRowTitles(words, rows), 400)}`,
-			`Correct the value of this row. ${NOT_SUBMITTED}`,
-		);
-	}
+	const typed = typedRows(rows);
+	return typed.ok ? promptFromForm(typed.value, rows.entered) : typed;
 }
 
-/** n8n counts items from 0, and says again in the title which one failed. */
-const ROW_OF_N8N = / \[item \d+\]/g;
+/** Converts values to the types of their rows, as n8n does; but 5 from a table chooses "5" of a list, which n8n refuses. */
+function typedRows({ given, schema }: FormRows): Result<unknown> {
+	const complaints: string[] = [];
+	const typed = membersOf(given).map(([id, value]) => {
+		const type = rowIn(schema, id, 'type');
+		const valueOptions = fieldOptions(objectsIn(rowIn(schema, id, 'options')).map((one) => one.value));
+		const listed = valueOptions.find((one) => String(one.value) === String(value));
+		if (listed || type === undefined) return [id, listed ? listed.value : value] as const;
+		const checked = validateFieldType('', value, fieldType(type), { valueOptions });
+		if (checked.valid) return [id, checked.newValue] as const;
+		complaints.push(`"${rowTitle(schema, id)}" ${excerpt(checked.errorMessage.replace("''", ''), 300)}`);
+		return [id, undefined] as const;
+	});
+	if (complaints.length === 0) return ok(Object.fromEntries(typed));
+	return failInput(
+		`'Inputs to Change' cannot be sent: ${complaints.join('; ')}`,
+		`Correct ${complaints.length === 1 ? 'the value of this row' : 'the values of these rows'}. ${NOT_SUBMITTED}`,
+	);
+}
 
 function readRow(row: IDataObject, number: number): Result<OverrideField> {
 	const valueType = readChoice(
