@@ -22,7 +22,7 @@ const ASSETS = [
 	'nodes/**/__schema__/**/*.json',
 ];
 const BANNER = `// Bundled by esbuild from ${repository.url.replace(/^git\+|\.git$/g, '')}, version ${version}.
-// A comment above each part names its source file, which has the doc comments. Licences of the libraries: THIRD-PARTY-LICENSES.txt.`;
+// A comment above each part names its source file, which has the comments. Licences of the libraries: THIRD-PARTY-LICENSES.txt.`;
 // Packages of n8n; all others are bundled, because an installed community node may have no dependencies.
 const PROVIDED_BY_N8N = ['n8n-workflow', '@n8n/ai-node-sdk'];
 
@@ -69,7 +69,6 @@ async function bundle() {
 		charset: 'utf8',
 		// People who verify the package read the published code. Minified, it would load only a few ms sooner.
 		minify: false,
-		banner: { js: BANNER },
 		legalComments: 'inline',
 		logLevel: 'warning',
 	});
@@ -79,7 +78,7 @@ async function bundle() {
 		const bundlePath = posix.relative(posix.dirname(loaded), BUNDLE);
 		files.set(join(dist, loaded), `'use strict';\nexports.${name} = require('${bundlePath}').${name};\n`);
 	}
-	for (const file of outputFiles) files.set(file.path, slimmed(file.text));
+	for (const file of outputFiles) files.set(file.path, `${BANNER}\n${slimmed(file.text)}`);
 	for (const path of await find(ASSETS)) files.set(join(dist, path), await readFile(join(root, path)));
 	const licences = await thirdPartyLicences(Object.keys(metafile.inputs));
 	if (licences) files.set(join(dist, 'THIRD-PARTY-LICENSES.txt'), Buffer.from(licences));
@@ -87,9 +86,9 @@ async function bundle() {
 }
 
 /**
- * Makes esbuild's output a twelfth smaller. It is indented by tabs, as in the source; lines within texts stay. Doc
- * comments are left out, because esbuild keeps only those of some members, and the source file, which is named above
- * each part, has them all. Notes for bundlers are left out, too. Licences stay.
+ * Makes esbuild's output a tenth smaller. It is indented by tabs, as in the source; lines within texts stay. Comments are
+ * left out, because esbuild keeps only some of them, and the source file, which is named above each part, has them all.
+ * Licences stay.
  */
 function slimmed(code) {
 	const source = ts.createSourceFile(BUNDLE, code, ts.ScriptTarget.Latest);
@@ -122,9 +121,8 @@ function slimmed(code) {
 	return kept.join('\n');
 }
 
-/** Whether a comment is a doc comment, or a note for bundlers. */
-const isSuperfluous = (text) =>
-	text === '// @__NO_SIDE_EFFECTS__' || (text.startsWith('/**') && !/@license|@preserve|@__/.test(text));
+/** Whether a comment neither names a source file nor concerns its licence. */
+const isSuperfluous = (text) => !/^\/\/ (?:nodes|credentials|node_modules)\/|@license|@preserve/.test(text);
 
 /** Collects the licences of the bundled libraries, which require their text in every copy. */
 async function thirdPartyLicences(bundledPaths) {
