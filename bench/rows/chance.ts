@@ -1,6 +1,6 @@
 // How long many refusals at random, which say nothing about a limit, hold up a batch, in virtual time: on a real n8n, 20
 // runs of each case would take an hour.
-import { randomly, runWorld, seeded } from '../../test/unit/shared/retry/limitedPlatform';
+import { randomly, runWorld, seeded, type World } from '../../test/unit/shared/retry/limitedPlatform';
 import { atMost, median, told, type Figure } from '../figures';
 import type { Row } from '../stage';
 
@@ -31,11 +31,12 @@ interface Refusing {
 
 async function secondsOf({ share, pauseMs, requestsPerSecond }: Refusing): Promise<number[]> {
 	const runs = SEEDS.map(async (seed) => {
-		const world = {
-			...{ items: ITEMS, latencyMs: [LEAST_MS, MOST_MS], jitterMs: JITTER_MS, requestsPerSecond },
-			limit: (random: () => number) => randomly(share, random),
+		const world: World = {
+			...{ items: ITEMS, jitterMs: JITTER_MS, requestsPerSecond },
+			latencyMs: [LEAST_MS, MOST_MS],
+			limit: (random) => randomly(share, random),
 			retryAfter: () => pauseMs,
-		} as const;
+		};
 		return await runWorld(world, seed);
 	});
 	return (await Promise.all(runs)).map(({ seconds }) => seconds);
