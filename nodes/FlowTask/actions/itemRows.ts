@@ -4,7 +4,7 @@ import type { IDataObject, IExecuteFunctions, INodeExecutionData } from 'n8n-wor
 import type { Failure } from '../../shared/errors/failure';
 import { isTool, toErrorItem } from '../../shared/errors/nodeError';
 import { listIds, showHint } from '../../shared/run/deliver';
-import { describeOrigin } from '../tasks/describeTask';
+import { describeOrigin, firstWords } from '../tasks/describeTask';
 import type { TaskFacts } from '../tasks/observer';
 import type { TaskRunOptions } from './options';
 
@@ -49,11 +49,12 @@ export function withInputFields(
 	const merged = items.map((item): INodeExecutionData => {
 		if (ERROR in item.json && hasErrorOutput(context)) return item;
 		const fields = Object.entries<IDataObject[string]>(inputOf(item, inputs));
-		for (const [name, value] of fields) {
-			if (Object.hasOwn(item.json, name) && item.json[name] !== value) replaced.add(name);
-		}
-		const others = fields.filter(([name]) => name !== ERROR && !Object.hasOwn(item.json, name));
-		return { ...item, json: { ...item.json, ...Object.fromEntries(others) } };
+		const kept = fields.filter(([name, value]) => {
+			const isOwn = Object.hasOwn(item.json, name) && !isWhole(name, value, item.json);
+			if (isOwn && item.json[name] !== value) replaced.add(name);
+			return !isOwn && name !== ERROR;
+		});
+		return { ...item, json: { ...item.json, ...Object.fromEntries(kept) } };
 	});
 	if (replaced.size > 0) {
 		const names = listIds([...replaced].map((name) => `'${name}'`));
@@ -64,6 +65,11 @@ export function withInputFields(
 		);
 	}
 	return merged;
+}
+
+/** Whether a field has the whole prompt: the shortened one must not get into the table that the prompt comes from. */
+function isWhole(name: string, value: unknown, { prompt }: IDataObject): boolean {
+	return name === 'prompt' && typeof value === 'string' && firstWords(value) === prompt;
 }
 
 function inputOf({ pairedItem }: INodeExecutionData, inputs: readonly INodeExecutionData[]): IDataObject {

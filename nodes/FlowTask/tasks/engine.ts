@@ -197,11 +197,25 @@ class TaskRun {
 		}
 		const { book } = this.run;
 		const admit = book && (async () => await book.admit(job));
-		const task = await this.submitter.submit(start, record, admit).finally(() => {
+		const submit = async () => await this.submitter.submit(start, record, admit);
+		const task = await this.notFailed(submit).finally(() => {
 			this.unsubmitted--;
 		});
 		if (!task.ok) return outcome(job, { failure: task.failure });
 		return await this.proceed(job, task.value);
+	}
+
+	/**
+	 * Submits again if the task of the item's key has failed. A run that only submits sees no task end, and what waits for the
+	 * task does not know the key, so the ledger may not say it.
+	 */
+	private async notFailed(submit: () => Promise<Result<ItemTask>>): Promise<Result<ItemTask>> {
+		const task = await submit();
+		const isOpen = this.settings.goal === 'submitted' && task.ok && task.value.reused && !task.value.finished;
+		const info = isOpen ? await this.files.freshInfo(task.value.taskId, 0) : undefined;
+		if (!task.ok || (info?.state !== 'failed' && info?.state !== 'denied')) return task;
+		task.value.ticket.done('failed');
+		return await submit();
 	}
 
 	/** Goes on with a known task; a bug in the node must cost neither the task's ID nor the other items' results. */

@@ -97,7 +97,7 @@ export class ResultFiles {
 	}
 
 	/** @returns `undefined` if no answer shows the task */
-	private async freshInfo(taskId: string, pauseMs: number): Promise<TaskInfo | undefined> {
+	async freshInfo(taskId: string, pauseMs: number): Promise<TaskInfo | undefined> {
 		const { signal } = this.run.ending;
 		await this.run.clock.sleep(pauseMs, signal);
 		const read = signal.aborted ? undefined : await this.requestInfos.add(taskId);

@@ -182,6 +182,20 @@ describe('an idempotency key', () => {
 		expect(made()).toBe(2);
 	});
 
+	test('is released by a failed task of which only a wait by its ID has told', async () => {
+		const submit = async (): Promise<HarnessRun> => await run([order()], {}, {}, { operation: 'submit' });
+		stage.platform.faults.add({ on: 'submit', kind: 'failTask', times: 1 });
+		const first = taskIdOf(await submit());
+		const waited = await stage.run([{ json: { taskId: first } }], { operation: 'wait' });
+		expect(waited.error?.message).toContain(`${first} failed on the platform`);
+		const second = await submit();
+		expect(taskIdOf(second)).not.toBe(first);
+		expect(second.jsons()[0]?.reused).toBeUndefined();
+		expect((await submit()).jsons()[0]).toMatchObject({ taskId: taskIdOf(second), reused: true });
+		expect(made()).toBe(2);
+		expect(stage.tables.rows(LEDGER).map(({ state }) => state)).toEqual(['failed', 'sent']);
+	});
+
 	test('whose submit was not answered is submitted again only if the user chooses so', async () => {
 		stage.platform.faults.add({ on: 'submit', kind: 'resetBefore', times: 1 });
 		await run([order()]);

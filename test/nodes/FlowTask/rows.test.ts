@@ -122,6 +122,13 @@ describe('the fields of the input', () => {
 		expect(run.hints().join()).not.toContain("'prompt'");
 	});
 
+	test('keep the whole prompt, so that writing the output back to its table does not shorten it', async () => {
+		const prompt = 'a red fox in the snow at sunrise, with mountains and a frozen lake behind it';
+		const run = await stage.run([{ json: { order: 'A-0', prompt } }], INCLUDED);
+		expect(run.jsons()).toMatchObject([{ prompt, order: 'A-0', status: 'succeeded' }]);
+		expect(run.hints()).toEqual([]);
+	});
+
 	test.each(['submit', 'wait', 'get'])('are included by "%s", too', async (operation) => {
 		const submitted = await stage.run(orders.slice(0, 1), { operation: 'submit', ...INCLUDED });
 		const tasks = submitted.items().map(({ json }) => ({ json }));
