@@ -57,9 +57,9 @@ export async function askInPieces(
 
 /** How many calls the search for the ID that caused a failure may take; 0 if no ID can be the cause. */
 function mostCallsAfter({ kind, passing, details }: CallFailure): number {
-	// The service itself refused, and not because of the key or its permissions.
-	if (kind === 'refused' && !passing) return CALLS_WITHOUT_ANSWER;
 	const { httpStatus, networkCode } = details ?? {};
+	// The service itself refused, and not because of the key or its permissions; nor did a firewall before it.
+	if (kind === 'refused' && !passing && httpStatus !== 403) return CALLS_WITHOUT_ANSWER;
 	const answered = typeof httpStatus === 'number' && httpStatus >= 200 && httpStatus < 300;
 	// The answer is too large, nested too deeply, not JSON or an error code: one task's report may be the cause.
 	const isUnreadable = (kind === 'unclear' && answered) || networkCode === 'ERR_TOO_LARGE';

@@ -5,9 +5,12 @@ import { isJsonObject, parseJson } from '../text/json';
 import { answerIn, errorIn } from '../answer/answerBody';
 import { AnswerBuilder } from '../answer/answerBuilder';
 
+/** The word, but not as a part of a path. */
+const A_MODEL = /(?<![\w/.-])model(?![\w/.-]*\/)/i;
+
 /** Whether a server says that it has read the question, but does not accept a part of it, or has no such model. */
 function isOfBody({ status, text, wordless }: Extract<FailedOutcome, { kind: 'refused' }>): boolean {
-	return !wordless && (status === 422 || (status === 404 && /\bmodel\b/i.test(text)));
+	return !wordless && (status === 422 || (status === 404 && A_MODEL.test(text)));
 }
 
 /**
@@ -24,7 +27,8 @@ export function classifyRefusal(exchange: Exchange): FailedOutcome {
 }
 
 /** Matches messages of models that continue after a tool call only if their own reasoning is sent back. */
-export const WANTS_REASONING = /missing\W+reasoning_content|reasoning_content\W.*\b(?:missing|must)\b/i;
+export const WANTS_REASONING =
+	/missing\W{1,9}reasoning_content|reasoning_content\W.{0,200}\b(?:missing|must(?! not))\b/i;
 
 /**
  * Whether the body of a response that has no success status is an answer all the same, which is billed. A choice alone

@@ -14,7 +14,7 @@ const LEAVES_OPEN: ReadonlySet<number | null> = new Set([408, 499, 500, 502, 503
 
 /** Matches words and codes about an account without credit. Words about a quota may be about the rate of requests. */
 const NO_CREDIT =
-	/(?:insufficient|not[ _]enough)[ _](?:account[ _])?(?:balance|credit|fund)|\bout[ _]of[ _](?:credit|fund)|\bno[ _](?:balance|credits?|funds)(?=[.,;:!]|\W*$|[ _](?:left|available|remain|in|on)\b)|(?:balance|credit limit) (?:is )?(?:insufficient|not enough|too low)|overdue balance|all available credits|spending limit|(?:user|token) quota is not enough|insufficient_?(?:user_)?(?:quota|balance)|billing_hard_limit|exceeded_current_quota|budget has been exceeded|budget_exceeded|exceededbudget|exceeded budget for|over budget\. spend|余额不足|额度(?:不足|已用尽)|欠费/i;
+	/(?:insufficient|not[ _]enough)[ _](?:account[ _])?(?:balance|credit|fund)|\bout[ _]of[ _](?:credit|fund)|\bno[ _](?:balance|credits?|funds)(?=[.,;:!]|\W*$|[ _](?:left|available|remain|in|on)\b)|(?:balance|credit limit) (?:is )?(?:insufficient|not enough|too low)|overdue balance|all available credits|(?:reached|exceeded|over)[^.]{0,40} spending limit|(?:user|token) quota is not enough|insufficient_?(?:user_)?(?:quota|balance)|billing_hard_limit|exceeded_current_quota|budget has been exceeded|budget_exceeded|exceededbudget|exceeded budget for|over budget\. spend|余额不足|(?:用户|令牌|账户|账号)[^，。,]{0,6}额度(?:不足|已用尽)|欠费/i;
 
 export function saysNoCredit(words: string): boolean {
 	return NO_CREDIT.test(words);

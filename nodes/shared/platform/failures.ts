@@ -116,7 +116,8 @@ export function isForCredit(outcome: FailedOutcome): boolean {
 }
 
 /** Matches what comes with HTTP 403 about what a request asks for, or from a firewall on the way. */
-const NOT_OF_KEY = /^a web page\b|\b(?:flagged|moderation|violat\w+|content policy)\b/i;
+const NOT_OF_KEY =
+	/^a web page\b|^(?!.*\b(?:accounts?|organi[sz]ation|api[ -]?key)\b).*\b(?:flagged|moderation|violat\w+|content policy)\b/is;
 
 function explainRefused(outcome: OutcomeOf<'refused'>, facts: CallFacts, advice: CallAdvice): Failure {
 	const { status, code, text, wordless } = outcome;

@@ -421,6 +421,18 @@ test.each([
 	});
 });
 
+test('a blocked account is blamed on the key', async () => {
+	const body = JSON.stringify({ error: { message: 'Your account was suspended for violating our terms' } });
+	const { result } = await askChat({ body: () => [body], status: 403 });
+	expect(failureOf(result)).toMatchObject({ kind: 'credential' });
+});
+
+test("a path with the word 'model' that does not exist is not taken for a missing model", async () => {
+	const body = JSON.stringify({ message: 'Route POST:/model/v9/chat/completions not found' });
+	const { result } = await askChat({ body: () => [body], status: 404 });
+	expect(failureOf(result).message).not.toMatch(/refused the question/);
+});
+
 test.each([
 	['Your input was flagged', JSON.stringify({ error: { message: 'Your input was flagged' } })],
 	['Content violates usage guidelines.', JSON.stringify({ error: 'Content violates usage guidelines.' })],
@@ -456,6 +468,7 @@ test.each<[number, string, JsonObject, RegExp]>([
 		'Missing `reasoning_content` field in the assistant message',
 		'The `reasoning_content` in the thinking mode must be passed back to the API.',
 	].map((said): [number, string, JsonObject, RegExp] => [400, said, {}, /^Set 'Reasoning' to Off, or use/]),
+	[400, 'reasoning_content must not be passed in the messages', {}, /^Set 'Reasoning' to On or Off/],
 	[500, 'thinking is not supported', { thinking: { type: 'enabled' } }, /^Set 'Reasoning' to Default/],
 	[500, 'it burns', { stream: true }, /^The platform seems to be having problems/],
 	[500, 'context deadline exceeded (Client.Timeout)', {}, /^The platform seems to be having problems/],

@@ -49,6 +49,13 @@ describe('askInPieces', () => {
 		expect(platform.infoCalls).toHaveLength(20);
 	});
 
+	it('asks a firewall once', async () => {
+		const { platform, ids } = platformWith(100, []);
+		platform.infoFails = () => ({ ...NOT_FOUND, details: { httpStatus: 403 } });
+		await askInPieces(platform, ids, 60);
+		expect(platform.infoCalls).toHaveLength(1);
+	});
+
 	it.each([
 		['is not JSON', { httpStatus: 200 }],
 		['is too large', { networkCode: 'ERR_TOO_LARGE' }],

@@ -81,6 +81,8 @@ describe('classify', () => {
 		'The quota of requests per minute is not enough.',
 		'Too many requests. No credits were charged for this request.',
 		'Too many requests. Upgrade now, no credit card required.',
+		'Rate limit reached. Raise your monthly spending limit for more requests.',
+		'当前模型 TPM 额度不足，请稍后重试',
 	])('treats what may pass as busy: %s', (msg) => {
 		expect(classify(reply(429, { code: 7, msg }))).toMatchObject({ kind: 'busy' });
 	});
