@@ -122,7 +122,8 @@ function slimmed(code) {
 }
 
 /** Whether a comment neither names a source file nor concerns its licence. */
-const isSuperfluous = (text) => !/^\/\/ (?:nodes|credentials|node_modules)\/|^\/[/*]!|@license|@preserve/.test(text);
+const isSuperfluous = (text) =>
+	!/^\/\/ (?:nodes|credentials|node_modules)\/|^\/[/*]!|@license|@preserve/.test(text);
 
 /** Collects the licences of the bundled libraries, which require their text in every copy. */
 async function thirdPartyLicences(bundledPaths) {
