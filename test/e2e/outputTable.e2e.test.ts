@@ -4,11 +4,14 @@ import type { Editor } from './browser';
 import { docsImage } from './browser';
 import { inARow } from './chatWorkflows';
 import textToImage from '../platform/workflows/text-to-image.json';
+import { until } from '../until';
 import type { RunningN8n, SavedCredential } from './runner';
 import { editorStage, platformAccount } from './stage';
 
 /** One line of n8n's table is 27 pixels high, two are 45. */
 const ONE_LINE_PX = 40;
+/** How long n8n may take to show the log, if it is open. */
+const SHOWN_WITHIN_MS = 3_000;
 
 let n8n: RunningN8n;
 let account: SavedCredential;
@@ -74,7 +77,15 @@ async function runBatch(name: string, orders: readonly Order[]): Promise<void> {
 /** Reads the table that n8n shows of the last node below the canvas. */
 async function readTable() {
 	const output = page.getByTestId('log-details-output');
-	if ((await output.count()) === 0) await page.getByTestId('logs-overview-header').click();
+	const shows = async (): Promise<boolean> => {
+		const isShown = await output.waitFor({ timeout: SHOWN_WITHIN_MS }).then(
+			() => true,
+			() => false,
+		);
+		if (!isShown) await page.getByTestId('logs-overview-header').click();
+		return isShown;
+	};
+	await until(shows, 'the log');
 	await output.getByTestId('radio-button-table').click();
 	const table = output.locator('table');
 	await table.waitFor();

@@ -161,7 +161,8 @@ onQueue('main and two workers', () => {
 					steps: [submit, wait, collected],
 				}),
 			);
-			sleeper = await startBatch(workflow, path, keysOf('dream', 3));
+			// On a busy machine, other tasks would have ended before the first poll.
+			sleeper = await startBatch(workflow, path, keysOf('dream [takes:5000]', 3));
 			await until(
 				async () => {
 					const { status } = await n8n.client.getExecution(sleeper);
