@@ -192,7 +192,7 @@ function checkImageUrl(url: string, maxBytes: number): Result<string[]> {
 		);
 	}
 	const [head, said = ''] = inline;
-	// A usual name for JPEG, although none of the standard, which some models refuse.
+	// Many programs call JPEG so, which some models refuse.
 	const type = said.toLowerCase().replace(/^image\/jpg$/, 'image/jpeg');
 	if (!IMAGE_TYPES.has(type)) return refuseType('An image', type);
 	if ((url.length - head.length) * 0.75 > maxBytes) {

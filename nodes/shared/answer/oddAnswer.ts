@@ -47,14 +47,18 @@ export function whatIsOdd(answer: ChatAnswer, choice: ReasoningChoice): string {
 		.join(' ');
 }
 
-/** Tool calls as models write them. */
-const CALL_ALONE = /^\s*(<\|?tool_calls?(_begin)?\|?>|\[TOOL_CALLS\])/i;
-const CALL_AFTER_TEXT =
-	/^<tool_call>\s*(?:\{\s*"name"|<function|[\w.-]+\s*<(?:arg_key|\/tool_call)>)|<minimax:tool_call>\s*<invoke|<[|｜]tool[_▁]calls(?:_section)?[_▁]begin[|｜]>\s*<[|｜]tool[_▁]call[_▁]begin[|｜]>|<｜DSML｜\w+_calls>\s*<｜DSML｜invoke/im;
+/** Tool calls as models write them: alone, or after a text. */
+const WRITTEN_CALLS: readonly RegExp[] = [
+	/^\s*(?:<\|?tool_calls?(?:_begin)?\|?>|\[TOOL_CALLS\])/i,
+	/^<tool_call>\s*(?:\{\s*"name"|<function|[\w.-]+\s*<(?:arg_key|\/tool_call)>)/im,
+	/<minimax:tool_call>\s*<invoke/i,
+	/<[|｜]tool[_▁]calls(?:_section)?[_▁]begin[|｜]>\s*<[|｜]tool[_▁]call[_▁]begin[|｜]>/i,
+	/<｜DSML｜\w+_calls>\s*<｜DSML｜invoke/i,
+];
 
 /** A server without a parser for the calls of its model passes them on as text. */
 function writtenCall({ content, toolCalls }: ChatAnswer): string {
-	const isWritten = toolCalls.length === 0 && (CALL_ALONE.test(content) || CALL_AFTER_TEXT.test(content));
+	const isWritten = toolCalls.length === 0 && WRITTEN_CALLS.some((pattern) => pattern.test(content));
 	return isWritten
 		? 'The model wrote a tool call as text, which its server did not read. Choose another model, or ask whoever runs the server to switch on the tool calls of this model.'
 		: '';

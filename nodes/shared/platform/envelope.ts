@@ -12,12 +12,20 @@ const Envelope = v.object({
 /** Statuses, and codes that repeat them, of a server that stopped waiting or is in trouble: the work may still get done. */
 const LEAVES_OPEN: ReadonlySet<number | null> = new Set([408, 499, 500, 502, 503, 504]);
 
-/** Matches words and codes about an account without credit. Words about a quota may be about the rate of requests. */
-const NO_CREDIT =
-	/(?:insufficient|not[ _]enough)[ _](?:account[ _])?(?:balance|credit|fund)|\bout[ _]of[ _](?:credit|fund)|\bno[ _](?:balance|credits?|funds)(?=[.,;:!]|\W*$|[ _](?:left|available|remain|in|on)\b)|(?:balance|credit limit) (?:is )?(?:insufficient|not enough|too low)|overdue balance|all available credits|(?:reached|exceeded|over)[^.]{0,40} spending limit|(?:user|token) quota is not enough|insufficient_?(?:user_)?(?:quota|balance)|billing_hard_limit|exceeded_current_quota|budget has been exceeded|budget_exceeded|exceededbudget|exceeded budget for|over budget\. spend|余额不足|(?:用户|令牌|账户|账号)[^，。,]{0,6}额度(?:不足|已用尽)|欠费/i;
+/** Match words and codes about an account without credit. Words about a quota may be about the rate of requests. */
+const NO_CREDIT: readonly RegExp[] = [
+	/(?:insufficient|not[ _]enough)[ _](?:account[ _])?(?:balance|credit|fund)|\bout[ _]of[ _](?:credit|fund)/i,
+	/\bno[ _](?:balance|credits?|funds)(?=[.,;:!]|\W*$|[ _](?:left|available|remain|in|on)\b)/i,
+	/(?:balance|credit limit) (?:is )?(?:insufficient|not enough|too low)|overdue balance/i,
+	/all available credits|(?:reached|exceeded|over)[^.]{0,40} spending limit/i,
+	/(?:user|token) quota is not enough|insufficient_?(?:user_)?(?:quota|balance)/i,
+	/billing_hard_limit|exceeded_current_quota/i,
+	/budget has been exceeded|budget_exceeded|exceeded(?: budget for|budget)|over budget\. spend/i,
+	/余额不足|(?:用户|令牌|账户|账号)[^，。,]{0,6}额度(?:不足|已用尽)|欠费/,
+];
 
 export function saysNoCredit(words: string): boolean {
-	return NO_CREDIT.test(words);
+	return NO_CREDIT.some((pattern) => pattern.test(words));
 }
 
 /** Codes besides 429, and words in lower case, by which a deployment says that there are too many requests. */
